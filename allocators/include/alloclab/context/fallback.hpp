@@ -1,0 +1,74 @@
+// fallback: asks the front first and the back when the front is exhausted; each slot goes home on release.
+// Choose it to keep the speed of a bounded pool without its limit: fallback<static_pool<T, 64>, heap<T>> is "hybrid".
+// Cost: one branch over the front while that has room. Threads: as the weaker of the two. Full: when the back is.
+// Idea: FallbackAllocator (Alexandrescu, CppCon 2015); the front must know what it owns, which the concept asks for.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "alloclab/compose.hpp"
+#include "alloclab/concepts.hpp"
+#include "alloclab/usage.hpp"
+
+namespace alloclab {
+
+template <front Front, slot_strategy Back>
+requires std::same_as<typename Front::value_type, typename Back::value_type>
+class fallback {
+    static constexpr std::string_view open = "fallback<", comma = ",", close = ">";
+
+public:
+    using value_type = typename Front::value_type;
+    static constexpr std::string_view name = joined<open, Front::name, comma, Back::name, close>;
+    static constexpr thread_use threads = weaker(Front::threads, Back::threads);
+    static constexpr std::string_view when_full = "the back serves";
+
+    /// Storage for one value_type; nullptr when both are exhausted.
+    [[nodiscard]] void* acquire() noexcept {
+        if (void* slot = front_.acquire()) [[likely]]
+            return slot;
+        void* slot = back_.acquire();
+        if (slot != nullptr) in_back_.add();
+        return slot;
+    }
+
+    /// nullptr does nothing; any other slot must be live here.
+    void release(void* slot) noexcept {
+        if (front_.owns(slot)) [[likely]]
+            return front_.release(slot);
+        if (slot != nullptr) in_back_.subtract();
+        back_.release(slot);
+    }
+
+    [[nodiscard]] bool owns(const void* slot) const noexcept requires owning<Back> {
+        return front_.owns(slot) || back_.owns(slot);
+    }
+
+    /// Forgets every live slot of both; the memory stays.
+    void reset() noexcept requires resettable<Front> && resettable<Back> {
+        front_.reset();
+        back_.reset();
+        in_back_.set(0);
+    }
+
+    /// Live slots of both; bytes of the front, and of the back's live slots as they were asked for.
+    [[nodiscard]] struct usage usage() const noexcept requires measured<Front> {
+        struct usage both = front_.usage();
+        both.live += in_back();
+        both.reserved_bytes += in_back() * sizeof(value_type);
+        return both;
+    }
+
+    [[nodiscard]] Front& front() noexcept { return front_; }
+    [[nodiscard]] Back& back() noexcept { return back_; }
+    /// Live slots that the back holds.
+    [[nodiscard]] std::size_t in_back() const noexcept { return in_back_.get(); }
+
+private:
+    [[no_unique_address]] Front front_;
+    [[no_unique_address]] Back back_;
+    counter<threads> in_back_;
+};
+
+}  // namespace alloclab

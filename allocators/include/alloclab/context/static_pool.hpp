@@ -1,0 +1,89 @@
+// static_pool: N slots for T inside the object itself; the lowest free slot is handed out first.
+// Choose it when the number of live objects has a known bound and the memory may be spent up front.
+// Cost: O(1), two bitmap words; no slot memory is read or written. Threads: single. Full: nullptr, nothing changes.
+// Idea: a two-level bitmap outside the objects, as slab allocators keep it: a write after release cannot corrupt it,
+// and a slot released twice is still one free bit.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "alloclab/concepts.hpp"
+#include "alloclab/usage.hpp"
+
+namespace alloclab {
+
+template <class T, std::size_t N>
+class static_pool {
+    static_assert(N >= 1 && N <= 64 * 64, "static_pool: 1 to 4096 slots");
+
+public:
+    using value_type = T;
+    static constexpr std::string_view name = "static_pool";
+    static constexpr thread_use threads = thread_use::single;
+    static constexpr std::size_t capacity = N;
+
+    static_pool() noexcept { reset(); }
+    static_pool(const static_pool&) = delete;
+    static_pool& operator=(const static_pool&) = delete;
+
+    /// Storage for one T, aligned for T and uninitialised; nullptr when all N slots are live.
+    [[nodiscard]] void* acquire() noexcept {
+        if (with_free_ == 0) return nullptr;
+        const auto word = static_cast<std::size_t>(std::countr_zero(with_free_));
+        const auto bit = static_cast<std::size_t>(std::countr_zero(free_[word]));
+        free_[word] &= free_[word] - 1;
+        if (free_[word] == 0) with_free_ &= ~(std::uint64_t{1} << word);
+        return &slots_[word * 64 + bit];
+    }
+
+    /// Gives a slot back. nullptr and pointers that are no slot's start do nothing; any other must be live here.
+    void release(void* slot) noexcept {
+        if (!owns(slot)) return;
+        const std::size_t index = offset_of(slot) / sizeof(storage);
+        free_[index / 64] |= std::uint64_t{1} << (index % 64);
+        with_free_ |= std::uint64_t{1} << (index / 64);
+    }
+
+    /// True when the pointer is the start of one of this pool's slots, live or free.
+    [[nodiscard]] bool owns(const void* pointer) const noexcept {
+        const std::size_t at = offset_of(pointer);
+        return at < sizeof slots_ && at % sizeof(storage) == 0;
+    }
+
+    /// Forgets every live slot; the memory stays.
+    void reset() noexcept {
+        for (std::size_t word = 0; word < words; ++word) free_[word] = lowest(N - word * 64);
+        with_free_ = lowest(words);
+    }
+
+    /// O(N / 64).
+    [[nodiscard]] struct usage usage() const noexcept {
+        std::size_t idle = 0;
+        for (const std::uint64_t word : free_) idle += static_cast<std::size_t>(std::popcount(word));
+        return {.live = N - idle, .reserved_bytes = sizeof slots_, .source_calls = 0};
+    }
+
+private:
+    struct alignas(T) storage {
+        std::byte bytes[sizeof(T)];
+    };
+    static constexpr std::size_t words = (N + 63) / 64;
+
+    static constexpr std::uint64_t lowest(std::size_t bits) noexcept {
+        return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    }
+    // Wraps to a huge number for pointers before the pool and for nullptr.
+    [[nodiscard]] std::size_t offset_of(const void* pointer) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(slots_.data());
+    }
+
+    std::uint64_t with_free_;                // bit w set: free_[w] has a free slot
+    std::array<std::uint64_t, words> free_;  // bit set: slot free
+    std::array<storage, N> slots_;           // left uninitialised: no page is touched before it is used
+};
+
+}  // namespace alloclab

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "alloclab/report/writers.hpp"
+#include "tables.hpp"
+#include "text.hpp"
+
+namespace alloclab::report {
+namespace {
+
+/// Running text: nothing in it is markup, a mention or a cell border.
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : visible(text)) {
+        if (c == '<') out += "&lt;";
+        else if (c == '&') out += "&amp;";
+        else if (c == '@') out += "&#64;";
+        else if (c == '#') out += "&#35;";
+        else if (std::string_view("\\`*_[]|~").find(c) != std::string_view::npos) out.append({'\\', c});
+        else out += c;
+    }
+    return out;
+}
+
+/// A code span, fenced by more backticks than stand side by side in it; '|' would end a table's cell even there.
+std::string code(std::string_view text) {
+    std::string inner;
+    std::size_t run = 0, longest = 0;
+    for (const char c : visible(text)) {
+        run = c == '`' ? run + 1 : 0;
+        longest = std::max(longest, run);
+        if (c == '|') inner += '\\';
+        inner += c;
+    }
+    const std::string fence(longest + 1, '`');
+    const char* space = longest > 0 ? " " : "";
+    return inner.empty() ? "" : fence + space + inner + space + fence;
+}
+
+std::string drawn(const sentence& s) {
+    std::string out;
+    for (const piece& p : s) {
+        out += p.as == piece::kind::name     ? code(p.text)
+               : p.as == piece::kind::figure ? "**" + escaped(p.text) + "**"
+                                             : escaped(p.text);
+    }
+    return out;
+}
+
+std::string drawn(const entry& e, const column& c) {
+    std::string out = c.as == column::kind::name ? code(e.text) : escaped(e.text);
+    if (e.control) out += " (control)";
+    if (!e.detail.empty()) out += " (" + escaped(e.detail) + ")";
+    return out;
+}
+
+std::string drawn(const table& t) {
+    std::string out = escaped(t.caption) + ":\n\n|";
+    for (const column& c : t.columns) out += " " + escaped(heading(c)) + " |";
+    out += "\n|";
+    for (const column& c : t.columns) out += c.as == column::kind::figure ? "--:|" : ":--|";
+    out += '\n';
+    for (const auto& row : t.rows) {
+        out += '|';
+        for (std::size_t i = 0; i < row.size(); ++i) out += " " + drawn(row[i], t.columns[i]) + " |";
+        out += '\n';
+    }
+    return out + '\n';
+}
+
+std::string drawn(const finding& f) {
+    std::string out = "- **" + escaped(title_of(*f.on)) + ":**";
+    for (const sentence& s : f.sentences) out += ' ' + drawn(s);
+    return out + '\n';
+}
+
+std::string folded(const std::string& summary, const std::string& body) {
+    return "<details><summary>" + html(summary) + "</summary>\n\n" + body + "</details>\n\n";
+}
+
+}  // namespace
+
+std::string to_markdown(const run& r) {
+    const book b(r);
+    std::string out = "## alloclab: memory strategies side by side\n\n";
+    if (r.partial) out += "> **Partial run:** it ended before all cells were measured.\n\n";
+    for (const std::string& warning : r.warnings) out += "> **Warning:** " + escaped(warning) + "\n\n";
+    if (b.chapters.empty()) return out + "This run holds no cells.\n";
+
+    for (const finding& f : b.leaks) out += "- :red_circle: " + drawn(f).substr(2);
+    for (const finding& f : b.findings) out += drawn(f);
+    out += '\n';
+    for (const std::string& kind : kinds(b)) out += drawn(standings_table(b, kind));
+    out += "▼ faster, ▲ slower, = same, ? inconclusive\n\n";
+
+    for (const chapter& ch : b.chapters) {
+        std::string body = ch.on->question.empty() ? "" : escaped(ch.on->question) + "\n\n";
+        for (const panel& p : ch.panels) {
+            if (!p.parameters.empty()) body += "**" + escaped(describe(p.parameters)) + "**\n\n";
+            for (const table& t : tables_of(ch, p)) body += drawn(t);
+        }
+        for (const std::string& line : ch.failures) body += "- " + escaped(line) + '\n';
+        if (!ch.failures.empty()) body += '\n';
+        out += folded(title_of(*ch.on), body);
+    }
+
+    std::string about;
+    for (const std::string& line : method(b)) about += "- " + escaped(line) + '\n';
+    if (!r.environment.empty()) about += '\n' + drawn(environment_table(r));
+    if (!r.command.empty()) about += "\nRepeat it with " + code(r.command) + fmt::format(" (seed {}).\n", r.seed);
+    return out + folded("Method and environment", about + '\n');
+}
+
+}  // namespace alloclab::report

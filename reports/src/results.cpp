@@ -1,0 +1,305 @@
+// The only unit that knows nlohmann::json. A reader that walks the document with its place at hand, so that every error
+// names the file, the place as a JSON pointer and what was expected there.
+#include "alloclab/report/results.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
+
+#include "text.hpp"
+
+namespace alloclab::report {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& file, std::string_view place, std::string_view what) {
+    throw bad_results(fmt::format("{}: {}: {}", visible(file.string()), place, what));
+}
+
+std::string found(const json& value) {
+    if (value.is_string()) {
+        const auto text = visible(value.get_ref<const std::string&>());
+        return text.size() > 40 ? "a long string" : '"' + text + '"';
+    }
+    return value.is_number() || value.is_boolean() ? value.dump() : fmt::format("{}", value.type_name());
+}
+
+/// A value and where it stands. Cheap to copy; lives while the document does.
+class node {
+public:
+    node(const fs::path& file, const json& value, std::string place)
+        : file_{file}, value_{value}, place_{std::move(place)} {}
+
+    [[noreturn]] void expected(std::string_view what) const {
+        refuse(file_, place_.empty() ? "/" : place_, fmt::format("expected {}, found {}", what, found(value_)));
+    }
+
+    [[nodiscard]] node at(const char* key) const {
+        const auto field = members().find(key);
+        if (field == value_.end()) refuse(file_, place_ + '/' + key, "missing");
+        return {file_, *field, place_ + '/' + key};
+    }
+
+    /// Reads a field into `to`, which keeps its value when the field is absent.
+    template <class T>
+    void optional(const char* key, T& to) const {
+        if (members().contains(key)) at(key).read(to);
+    }
+
+    void read(std::string& to) const {
+        if (!value_.is_string()) expected("a string");
+        to = value_.get<std::string>();
+    }
+    void read(bool& to) const {
+        if (!value_.is_boolean()) expected("true or false");
+        to = value_.get<bool>();
+    }
+    void read(double& to) const {
+        if (!value_.is_number() && !value_.is_null()) expected("a number or null");
+        to = value_.is_null() ? std::numeric_limits<double>::quiet_NaN() : value_.get<double>();
+    }
+    void read(std::uint64_t& to) const {
+        if (!value_.is_number_unsigned()) expected("a whole number from 0");
+        to = value_.get<std::uint64_t>();
+    }
+    void read(sample& to) const {
+        at("block").read(to.block);
+        at("value").read(to.value);
+    }
+    void read(std::pair<std::string, std::string>& to) const {
+        at("name").read(to.first);
+        at("value").read(to.second);
+    }
+    void read(strategy& to) const {
+        at("name").read(to.name);
+        optional("kind", to.kind);
+        optional("threads", to.threads);
+        optional("bounded", to.bounded);
+        optional("capacity", to.capacity);
+        optional("when_full", to.when_full);
+        optional("summary", to.summary);
+        optional("control", to.control);
+    }
+    void read(workload& to) const {
+        at("name").read(to.name);
+        optional("kind", to.kind);
+        optional("title", to.title);
+        optional("question", to.question);
+        optional("unit", to.unit);
+        optional("baseline", to.baseline);
+        optional("axis", to.axis);
+    }
+    void read(cell& to) const {
+        at("workload").read(to.workload);
+        at("strategy").read(to.strategy);
+        optional("parameters", to.parameters);
+        optional("samples", to.samples);
+        optional("counters", to.counters);
+        optional("parts", to.parts);
+        optional("series", to.series);
+        optional("error", to.error);
+    }
+    template <class T>
+    void read(std::vector<T>& to) const {
+        if (!value_.is_array()) expected("an array");
+        to.assign(value_.size(), T{});
+        for (std::size_t i = 0; i < to.size(); ++i) node{file_, value_[i], fmt::format("{}/{}", place_, i)}.read(to[i]);
+    }
+    template <class T>
+    void read(std::map<std::string, T>& to) const {
+        to.clear();
+        for (const auto& [key, value] : members().items())
+            node{file_, value, place_ + '/' + visible(key)}.read(to[key]);
+    }
+
+    [[nodiscard]] const json& members() const {
+        if (!value_.is_object()) expected("an object");
+        return value_;
+    }
+
+private:
+    const fs::path& file_;
+    const json& value_;
+    std::string place_;
+};
+
+template <class T>
+json from(const std::vector<T>& values);
+template <class T>
+json from(const std::map<std::string, T>& values);
+
+json from(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json from(const std::string& text) { return text; }
+json from(const std::pair<std::string, std::string>& entry) { return {{"name", entry.first}, {"value", entry.second}}; }
+json from(const sample& s) { return {{"block", s.block}, {"value", from(s.value)}}; }
+json from(const strategy& s) {
+    return {{"name", s.name},         {"kind", s.kind},           {"threads", s.threads}, {"bounded", s.bounded},
+            {"capacity", s.capacity}, {"when_full", s.when_full}, {"summary", s.summary}, {"control", s.control}};
+}
+json from(const workload& w) {
+    return {{"name", w.name}, {"kind", w.kind},         {"title", w.title}, {"question", w.question},
+            {"unit", w.unit}, {"baseline", w.baseline}, {"axis", w.axis}};
+}
+json from(const cell& c) {
+    return {{"workload", c.workload},           {"strategy", c.strategy},
+            {"parameters", from(c.parameters)}, {"samples", from(c.samples)},
+            {"counters", from(c.counters)},     {"parts", from(c.parts)},
+            {"series", from(c.series)},         {"error", c.error}};
+}
+
+template <class T>
+json from(const std::vector<T>& values) {
+    json array = json::array();
+    for (const T& value : values) array.push_back(from(value));
+    return array;
+}
+template <class T>
+json from(const std::map<std::string, T>& values) {
+    json object = json::object();
+    for (const auto& [key, value] : values) object[key] = from(value);
+    return object;
+}
+
+std::string slurp(const fs::path& file) {
+    std::error_code none;
+    if (fs::is_directory(file, none)) refuse(file, "not a file", "expected a run.json, found a folder");
+    errno = 0;
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    if (!in.is_open() || in.bad()) {
+        refuse(file, "cannot be read",
+               fmt::format("expected a run.json ({})", std::generic_category().message(errno != 0 ? errno : EIO)));
+    }
+    return std::move(text).str();
+}
+
+/// "line 3, column 7" of a 1-based byte offset.
+std::string position(const std::string& text, std::size_t byte) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte == 0 ? 0 : byte - 1, text.size()));
+    const auto line = std::count(text.begin(), end, '\n') + 1;
+    const auto last = std::find(std::make_reverse_iterator(end), text.rend(), '\n').base();
+    return fmt::format("line {}, column {}", line, end - last + 1);
+}
+
+json parse(const fs::path& file, const std::string& text) {
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+        refuse(file, "line 1", "expected JSON, found an empty file");
+    try {
+        return json::parse(text);
+    } catch (const json::parse_error& e) {
+        const bool cut = e.byte > text.size();
+        refuse(file, position(text, e.byte),
+               cut ? "expected more JSON, found the end of the file: it is truncated"
+                   : fmt::format("expected JSON, found {}",
+                                 found(text.substr(e.byte == 0 ? 0 : e.byte - 1, 12).insert(0, "…").append("…"))));
+    } catch (const json::exception& e) {
+        refuse(file, "JSON", fmt::format("expected numbers in the range of a double ({})", visible(e.what())));
+    }
+}
+
+void check_schema(const fs::path& file, const json& document, const node& root) {
+    if (!root.members().contains("schema")) {
+        const bool google = document.contains("benchmarks") && document.contains("context");
+        refuse(file, "/schema",
+               fmt::format("expected \"{}\", found none{}", run::schema,
+                           google ? ": this is Google Benchmark's output" : ""));
+    }
+    const node id = root.at("schema");
+    std::string schema;
+    id.read(schema);
+    if (schema != run::schema) id.expected(fmt::format("\"{}\"", run::schema));
+}
+
+}  // namespace
+
+run read_run(const fs::path& file) {
+    const std::string text = slurp(file);
+    const json document = parse(file, text);
+    const node root{file, document, ""};
+    check_schema(file, document, root);
+
+    run r;
+    root.optional("started", r.started);
+    root.optional("seconds", r.seconds);
+    root.optional("command", r.command);
+    root.optional("seed", r.seed);
+    root.optional("partial", r.partial);
+    root.optional("environment", r.environment);
+    root.optional("warnings", r.warnings);
+    root.at("strategies").read(r.strategies);
+    root.at("workloads").read(r.workloads);
+    root.at("cells").read(r.cells);
+    for (std::size_t i = 0; i < r.cells.size(); ++i) {
+        const auto names_it = [&](const workload& w) { return w.name == r.cells[i].workload; };
+        if (std::none_of(r.workloads.begin(), r.workloads.end(), names_it)) {
+            refuse(file, fmt::format("/cells/{}/workload", i),
+                   fmt::format("expected the name of one of /workloads, found \"{}\"", visible(r.cells[i].workload)));
+        }
+    }
+    return r;
+}
+
+void write_run(const run& r, const fs::path& file) {
+    const json document = {{"schema", run::schema},
+                           {"started", r.started},
+                           {"seconds", from(r.seconds)},
+                           {"command", r.command},
+                           {"seed", r.seed},
+                           {"partial", r.partial},
+                           {"environment", from(r.environment)},
+                           {"warnings", from(r.warnings)},
+                           {"strategies", from(r.strategies)},
+                           {"workloads", from(r.workloads)},
+                           {"cells", from(r.cells)}};
+    write_file(file, document.dump(1, ' ', false, json::error_handler_t::replace) + '\n');
+}
+
+void write_file(const fs::path& file, const std::string& text) {
+    const auto fail = [&](int error) {
+        throw std::system_error(error != 0 ? error : EIO, std::generic_category(),
+                                "cannot write " + visible(file.string()));
+    };
+    const auto put = [&](const fs::path& to) {
+        errno = 0;
+        std::ofstream out(to, std::ios::binary | std::ios::trunc);
+        out.write(text.data(), static_cast<std::streamsize>(text.size()));
+        out.close();
+        return out ? 0 : errno != 0 ? errno : EIO;
+    };
+
+    // A pipe or a device is written to, never replaced by a file; a link keeps pointing where it did.
+    std::error_code none;
+    const auto kind = fs::status(file, none).type();
+    if (kind == fs::file_type::directory) fail(EISDIR);
+    if (kind != fs::file_type::regular && kind != fs::file_type::not_found && kind != fs::file_type::none) {
+        if (const int error = put(file); error != 0) fail(error);
+        return;
+    }
+    const fs::path target = fs::is_symlink(file, none) ? fs::weakly_canonical(file) : file;
+
+    fs::path beside = target;
+    beside += fmt::format(".{}.partial", ::getpid());
+    int error = put(beside);
+    if (error == 0) {
+        std::error_code renamed;
+        fs::rename(beside, target, renamed);
+        error = renamed.value();
+    }
+    if (error != 0) {
+        fs::remove(beside, none);
+        fail(error);
+    }
+}
+
+}  // namespace alloclab::report

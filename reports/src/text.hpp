@@ -1,0 +1,44 @@
+// Figures and names as text, the same in every writer.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace alloclab::report {
+
+/// Valid UTF-8 on one line: control characters as their Unicode pictures, broken sequences as U+FFFD.
+[[nodiscard]] std::string visible(std::string_view text);
+
+/// visible() with the five characters escaped that mean something in HTML text and attributes.
+[[nodiscard]] std::string html(std::string_view text);
+
+/// visible() as a JSON string literal that may also stand inside a <script> element.
+[[nodiscard]] std::string json_string(std::string_view text);
+
+/// Columns that valid UTF-8 takes in a terminal, whatever the locale.
+[[nodiscard]] std::size_t width(std::string_view text) noexcept;
+
+/// Three significant digits, more where a whole number has more; "–" for what is no number.
+[[nodiscard]] std::string figure(double value);
+
+/// The shortest text that reads back as the same double; "" for what is no number.
+[[nodiscard]] std::string exact(double value);
+
+/// A count in full, anything else as a figure.
+[[nodiscard]] std::string count(double value);
+
+/// A share of 1 as "4.5 %", with more decimals where it is small.
+[[nodiscard]] std::string percent(double share);
+
+/// A binary unit in which a column of byte counts reads well.
+struct byte_unit {
+    double bytes = 1;
+    std::string_view name = "B";
+};
+[[nodiscard]] byte_unit unit_for(double largest) noexcept;
+
+/// How much time a ratio means: "57 % less time than", "3.1 times as long as".
+[[nodiscard]] std::string in_words(double ratio);
+
+}  // namespace alloclab::report

@@ -1,0 +1,121 @@
+// tensor: the node of a graph. Two cache lines of plain data, no device-specific member: a backend's private record
+// hangs on the opaque `extra` (the reason why llama.cpp#2146 was refused). Names live apart, in the context.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "alloclab/bytes.hpp"
+
+namespace alloclab::tensor {
+
+enum class type : std::uint8_t { f32, f16, i32 };
+
+[[nodiscard]] constexpr std::size_t bytes_of(type t) noexcept { return t == type::f16 ? 2 : 4; }
+[[nodiscard]] std::string_view name_of(type t) noexcept;
+
+/// What computes a tensor. `none` is a leaf: a weight, a cache or an input.
+enum class op : std::uint8_t {
+    none,
+    view,        ///< part of sources[0]: reshape, slice, permute, transpose
+    get_rows,    ///< rows of [0] picked by the i32 tensor [1]
+    add,         ///< [0] + [1], [1] repeated where its dimension divides
+    mul,         ///< [0] * [1], likewise
+    scale,       ///< [0] * real(0)
+    matmul,      ///< [0]^T x [1]: f32 or f16 weights [k,n] times f32 [k,m] gives [n,m]
+    rms_norm,    ///< rows of [0] over their root mean square, eps = real(0)
+    layer_norm,  ///< rows of [0] centred and over their deviation, eps = real(0)
+    rope,        ///< rotary position, positions in the i32 tensor [1]; integer(0) dimensions, real(1) base
+    softmax,     ///< rows of real(0) * [0] + mask [1], mask optional
+    silu,
+    gelu,
+    conv1d,  ///< kernel [0] over signal [1]; integer(0) stride, integer(1) padding
+    cont,    ///< [0] laid out contiguously
+    copy,    ///< [0] converted and written into [1]; the result is a view of [1]
+    concat,  ///< [0] then [1] along dimension integer(0)
+};
+
+inline constexpr std::size_t max_sources = 3;
+[[nodiscard]] std::string_view name_of(op o) noexcept;
+
+/// Dimensions, innermost first; unused ones are 1. A dimension of 0 makes an empty tensor.
+struct shape {
+    std::array<std::int64_t, 4> ne{1, 1, 1, 1};
+
+    constexpr shape(std::int64_t a, std::int64_t b = 1, std::int64_t c = 1, std::int64_t d = 1) noexcept
+        : ne{a, b, c, d} {}
+    constexpr bool operator==(const shape&) const = default;
+
+    /// Elements, or `too_many` for a negative dimension or a product that overflows (llama.cpp#27203).
+    [[nodiscard]] constexpr std::size_t count() const noexcept {
+        std::size_t n = 1;
+        bool empty = false;
+        for (const std::int64_t d : ne) {
+            if (d < 0) return too_many;
+            if (d == 0) empty = true;
+            else n = product(n, static_cast<std::size_t>(d));
+        }
+        return empty && n != too_many ? 0 : n;
+    }
+    /// Bytes of a contiguous tensor; above PTRDIFF_MAX (see `is_size`) when it cannot exist.
+    [[nodiscard]] constexpr std::size_t bytes(type t) const noexcept { return product(count(), bytes_of(t)); }
+};
+
+/// Shapes that do not fit together, or sizes that cannot exist; the text names the call, the shapes and the rule.
+class shape_error : public std::invalid_argument {
+public:
+    using std::invalid_argument::invalid_argument;
+};
+
+struct tensor {
+    // line 1: what a kernel reads
+    std::array<std::int64_t, 4> ne;  ///< dimensions, innermost first
+    std::array<std::size_t, 4> nb;   ///< strides in bytes
+
+    // line 2: what the graph reads
+    std::array<tensor*, max_sources> sources;
+    void* data;                  ///< nullptr until someone gives it memory
+    void* extra;                 ///< a backend's; nobody else looks inside
+    std::uint64_t mark : 48;     ///< place in a graph's walk, see graph.hpp; leaves never carry one
+    std::uint64_t visiting : 2;  ///< sources walked so far, while a walk stands on this tensor
+    std::uint64_t input : 1;     ///< a leaf that the planner gives memory, written before the run
+    std::uint64_t output : 1;    ///< its memory is not reused within the eval
+    std::uint64_t offload : 1;   ///< to be computed on the device and given an extra
+    std::uint64_t reserved : 11;
+    union {
+        std::array<float, 2> reals;
+        std::array<std::int32_t, 2> integers;
+        std::size_t offset;  ///< of a view, in bytes from sources[0]
+    } params;
+    enum op op;
+    enum type type;
+    std::array<std::uint8_t, 6> padding;
+
+    [[nodiscard]] float real(std::size_t i) const noexcept { return params.reals[i]; }
+    [[nodiscard]] std::int32_t integer(std::size_t i) const noexcept { return params.integers[i]; }
+    [[nodiscard]] std::int64_t rows() const noexcept { return ne[1] * ne[2] * ne[3]; }
+    [[nodiscard]] std::size_t elements() const noexcept { return shape{ne[0], ne[1], ne[2], ne[3]}.count(); }
+    /// Bytes from the first to past the last element, strides considered; 0 for an empty tensor.
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        std::size_t last = 0;
+        for (std::size_t d = 0; d < 4; ++d) {
+            if (ne[d] == 0) return 0;
+            last += static_cast<std::size_t>(ne[d] - 1) * nb[d];
+        }
+        return last + bytes_of(type);
+    }
+    [[nodiscard]] bool contiguous() const noexcept;
+    [[nodiscard]] bool same_shape(const tensor& other) const noexcept { return ne == other.ne; }
+    /// True for what only looks at another tensor's memory: a view, or a copy into one.
+    [[nodiscard]] bool is_alias() const noexcept { return op == op::view || op == op::copy; }
+    /// The tensor whose memory this one looks at; itself unless an alias. O(length of the alias chain).
+    [[nodiscard]] const tensor& root() const noexcept;
+    [[nodiscard]] tensor& root() noexcept { return const_cast<tensor&>(std::as_const(*this).root()); }
+};
+
+}  // namespace alloclab::tensor

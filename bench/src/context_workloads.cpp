@@ -150,7 +150,7 @@ measurement context_threads(const parameters& p) {
 }
 
 // All contexts that a load makes, made and dropped again; the buffers are owned and of the sizes that are needed.
-template <class S>
+template <class Slots, class Buffers = malloc_source>
 struct load {
     explicit load(const std::vector<std::size_t>& sizes) : bytes(sizes) { made.reserve(bytes.size()); }
 
@@ -165,43 +165,42 @@ struct load {
     }
 
     std::vector<std::size_t> bytes;
-    tensor::contexts<S, compose<malloc_source, counting>> home;
+    tensor::contexts<Slots, Buffers> home;
     std::vector<tensor::context_ptr> made;
 };
 
 template <class S>
+void observe_load(const std::vector<std::size_t>& sizes, observations& seen) {
+    using buffers = compose<malloc_source, counting>;
+    const auto contexts = std::make_unique<load<compose<S, counting>, buffers>>(sizes);
+    auto& n = seen.counters;
+    n["contexts"] = static_cast<double>(contexts->run());
+    const traffic of_slots = contexts->home.slots().traffic();
+    const traffic of_buffers = contexts->home.buffers().traffic();
+    n["peak_bytes"] = static_cast<double>(of_slots.peak_bytes + of_buffers.peak_bytes);
+    std::size_t reserved = of_slots.peak_bytes;
+    if constexpr (measured<S>) reserved = contexts->home.slots().usage().reserved_bytes;
+    n["reserved_bytes"] = static_cast<double>(reserved + of_buffers.peak_bytes);
+    if constexpr (requires(S & s) { s.in_back(); })
+        n["contexts_in_back"] = static_cast<double>(contexts->home.slots().base().in_back());
+}
+
+template <class S>
 measurement load_of(const std::vector<std::size_t>& sizes) {
-    std::string refusal;
-    {
-        const auto once = std::make_unique<load<S>>(sizes);
-        const std::size_t fit = once->run();
-        if (fit < sizes.size())
-            refusal = "refused context " + std::to_string(fit + 1) + " of " + std::to_string(sizes.size());
-    }
-    return {.loop =
-                [sizes](benchmark::State& state) {
-                    const auto contexts = std::make_unique<load<S>>(sizes);
-                    for (auto _ : state) {
-                        benchmark::DoNotOptimize(contexts->run());
-                        contexts->made.clear();
-                    }
-                },
-            .operations = static_cast<double>(sizes.size()),
-            .observe =
-                [sizes](observations& seen) {
-                    const auto contexts = std::make_unique<load<S>>(sizes);
-                    seen.counters["contexts"] = static_cast<double>(contexts->run());
-                    const traffic buffers = contexts->home.buffers().traffic();
-                    seen.counters["peak_bytes"] = static_cast<double>(buffers.peak_bytes);
-                    seen.counters["source_calls"] = static_cast<double>(buffers.acquired);
-                    if constexpr (measured<S>) {
-                        const auto slots = contexts->home.slots().usage();
-                        seen.counters["reserved_bytes"] = static_cast<double>(slots.reserved_bytes);
-                        if constexpr (requires(S & s) { s.in_back(); })
-                            seen.counters["contexts_in_back"] = static_cast<double>(contexts->home.slots().in_back());
-                    }
-                },
-            .refusal = refusal};
+    measurement m;
+    const std::size_t fit = std::make_unique<load<S>>(sizes)->run();
+    if (fit < sizes.size())
+        m.refusal = "refused context " + std::to_string(fit + 1) + " of " + std::to_string(sizes.size());
+    m.operations = static_cast<double>(sizes.size());
+    m.loop = [sizes](benchmark::State& state) {
+        const auto contexts = std::make_unique<load<S>>(sizes);
+        for (auto _ : state) {
+            benchmark::DoNotOptimize(contexts->run());
+            contexts->made.clear();
+        }
+    };
+    m.observe = [sizes](observations& seen) { observe_load<S>(sizes, seen); };
+    return m;
 }
 
 template <class S>

@@ -30,10 +30,7 @@ public:
     eval_loop(const std::string& model, bool reset_context, std::size_t offload)
         : model_(*tensor::find_model(model), 1, engine_type::bytes_behind_tensor),
           offload_(offload),
-          engine_(device_, {.context_bytes = tensor::context::required_bytes(
-                                model_.need().tensors, model_.need().graph_nodes, engine_type::bytes_behind_tensor),
-                            .growing = {},
-                            .reset_context = reset_context}) {
+          engine_(device_, {.context_bytes = metadata_bytes(), .growing = {}, .reset_context = reset_context}) {
         if (model_.info().full) return;
         std::vector<tensor::tensor*> leaves;
         for (const auto list : {model_.weights(), model_.caches()})
@@ -96,7 +93,7 @@ public:
         n["faults_per_eval"] = static_cast<double>(end.ru_minflt - start.ru_minflt) / repeats;
         n["nodes"] = static_cast<double>(model_.need().graph_nodes);
         n["offloaded"] = static_cast<double>(offloaded_);
-        n["metadata_bytes"] = static_cast<double>(model_.need().bytes());
+        n["metadata_bytes"] = static_cast<double>(metadata_bytes());
         n["plan_bytes"] = static_cast<double>(engine_.plan().bytes());
         n["plan_lower_bound_bytes"] = static_cast<double>(engine_.plan().lower_bound());
         n["reserved_bytes"] = static_cast<double>(engine_.extras().usage().reserved_bytes);
@@ -104,6 +101,11 @@ public:
     }
 
 private:
+    [[nodiscard]] std::size_t metadata_bytes() const {
+        const tensor::context_need& need = model_.need();
+        return tensor::context::required_bytes(need.tensors, need.graph_nodes, engine_type::bytes_behind_tensor);
+    }
+
     tensor::loaded_model model_;
     device::sim_device device_{std::size_t{8} << 30};
     std::size_t offload_;

@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -119,11 +121,16 @@ std::string now_in_utc() {
     return text.data();
 }
 
+// Tried before anything is measured: what the system says of permissions is not always what it then does.
 void check_writable(const std::filesystem::path& file) {
-    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    std::filesystem::create_directories(folder);
     if (std::filesystem::is_directory(file)) throw std::runtime_error(file.string() + " is a folder; expected a file");
-    if (::access(folder.c_str(), W_OK) != 0) throw std::runtime_error("cannot write to " + folder.string());
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+    std::filesystem::path beside = file;
+    beside += ".probe";
+    std::FILE* probe = std::fopen(beside.c_str(), "w");
+    if (probe == nullptr) throw std::runtime_error("cannot write " + file.string() + ": " + std::strerror(errno));
+    std::fclose(probe);
+    std::filesystem::remove(beside);
 }
 
 int run(run_options options, const std::string& command) {
@@ -242,10 +249,12 @@ int parsed(int argc, char** argv) {
         ->allow_extra_args(false);
     auto* blocks =
         run_command->add_option("--blocks", options.what.blocks, "Measurements of each cell; 6 or more give verdicts")
-            ->check(CLI::Range(1, 1000));
+            ->check(CLI::Range(1, 1000))
+            ->take_last();
     auto* min_time =
         run_command->add_option("--min-time", min_milliseconds, "Milliseconds that each measurement takes, roughly")
-            ->check(CLI::Range(1, 60000));
+            ->check(CLI::Range(1, 60000))
+            ->take_last();
     run_command->add_option("--seed", options.what.seed, "Of the order of cells");
     run_command->add_flag("--quick", options.what.quick, "Fewer parameter values, shorter measurements");
     run_command->add_option("-o,--output", options.output, "File to write")->capture_default_str();

@@ -42,10 +42,9 @@ std::optional<chart> times_chart(const chapter& ch, const panel& p) {
     for (const std::string& name : p.strategies) {
         for (const std::string& at : p.at) {
             const comparison* c = p.find(name, at);
-            if (c == nullptr || !c->median || (!along_axis && !c->ratio)) continue;
+            if (c == nullptr || !(c->median > 0.0) || (!along_axis && !c->ratio)) continue;
             rows.push_back(json(fields{{"s", json_string(name)},
                                        {"x", axis_value(at)},
-                                       {"at", json_string(at)},
                                        {"place", json_string(at)},
                                        {"y", json(c->median)},
                                        {"ratio", json(c->ratio)},
@@ -56,7 +55,10 @@ std::optional<chart> times_chart(const chapter& ch, const panel& p) {
     }
     if (rows.empty()) return std::nullopt;
     fields members = common(along_axis ? "cost" : "intervals", *ch.on, ch.on->unit);
+    std::vector<std::string> places;
+    for (const std::string& at : p.at) places.push_back(json_string(at));
     members.emplace_back("axis", json_string(label(ch.on->axis)));
+    members.emplace_back("places", json(places));
     members.emplace_back("margin", json(margin));
     members.emplace_back("rows", json(rows));
     return chart{along_axis ? fmt::format("Median {} over {}", ch.on->unit, label(ch.on->axis))

@@ -128,6 +128,12 @@ chapter chapter_of(const workload& on, const std::vector<const comparison*>& cel
     ch.panels = panels_of(on, cells, strategies);
     ch.standings = standings_of(cells, strategies);
     ch.failures = failures_of(cells, on);
+    std::size_t shown = 0;
+    for (const panel& p : ch.panels) shown += p.cells.size();
+    if (shown < cells.size()) {
+        ch.failures.push_back(fmt::format(
+            "{} cells repeat another's strategy and parameters; tables show the first of each", cells.size() - shown));
+    }
     std::set<std::string> counters, parts, series;
     for (const comparison* c : cells) {
         for (const auto& [name, value] : c->of->counters) counters.insert(name);
@@ -202,10 +208,14 @@ finding finding_of(const chapter& ch) {
                                       [&](const standing& s) { return s.ratio && s.strategy != baseline; });
     if (!compared || able.empty()) {
         f.tone = verdict::inconclusive;
-        f.sentences.push_back({{kind::plain, compared ? "No strategy that may be chosen ran in every setting."
-                                                      : "Nothing could be compared with the baseline "}});
-        if (!compared) {
-            f.sentences.back().push_back({kind::name, baseline.empty() ? "(none named)" : baseline});
+        const bool alone = std::all_of(ch.standings.begin(), ch.standings.end(),
+                                       [&](const standing& s) { return s.strategy == baseline; });
+        f.sentences.push_back({{kind::plain, compared           ? "No strategy that may be chosen ran in every setting."
+                                             : baseline.empty() ? "The workload names no baseline to compare with."
+                                             : alone            ? "Only the baseline was run: "
+                                                                : "Nothing could be compared with the baseline "}});
+        if (!compared && !baseline.empty()) {
+            f.sentences.back().push_back({kind::name, baseline});
             f.sentences.back().push_back({kind::plain, "."});
         }
         return f;

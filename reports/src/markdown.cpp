@@ -42,7 +42,7 @@ std::string drawn(const sentence& s) {
     std::string out;
     for (const piece& p : s) {
         out += p.as == piece::kind::name     ? code(p.text)
-               : p.as == piece::kind::figure ? "**" + escaped(p.text) + "**"
+               : p.as == piece::kind::figure ? fmt::format("**{}**", escaped(p.text))
                                              : escaped(p.text);
     }
     return out;
@@ -51,32 +51,32 @@ std::string drawn(const sentence& s) {
 std::string drawn(const entry& e, const column& c) {
     std::string out = c.as == column::kind::name ? code(e.text) : escaped(e.text);
     if (e.control) out += " (control)";
-    if (!e.detail.empty()) out += " (" + escaped(e.detail) + ")";
+    if (!e.detail.empty()) out += fmt::format(" ({})", escaped(e.detail));
     return out;
 }
 
 std::string drawn(const table& t) {
     std::string out = escaped(t.caption) + ":\n\n|";
-    for (const column& c : t.columns) out += " " + escaped(heading(c)) + " |";
+    for (const column& c : t.columns) out += fmt::format(" {} |", escaped(heading(c)));
     out += "\n|";
     for (const column& c : t.columns) out += c.as == column::kind::figure ? "--:|" : ":--|";
     out += '\n';
     for (const auto& row : t.rows) {
         out += '|';
-        for (std::size_t i = 0; i < row.size(); ++i) out += " " + drawn(row[i], t.columns[i]) + " |";
+        for (std::size_t i = 0; i < row.size(); ++i) out += fmt::format(" {} |", drawn(row[i], t.columns[i]));
         out += '\n';
     }
     return out + '\n';
 }
 
 std::string drawn(const finding& f) {
-    std::string out = "- **" + escaped(title_of(*f.on)) + ":**";
-    for (const sentence& s : f.sentences) out += ' ' + drawn(s);
+    std::string out = fmt::format("- **{}:**", escaped(title_of(*f.on)));
+    for (const sentence& s : f.sentences) out.append(1, ' ').append(drawn(s));
     return out + '\n';
 }
 
 std::string folded(const std::string& summary, const std::string& body) {
-    return "<details><summary>" + html(summary) + "</summary>\n\n" + body + "</details>\n\n";
+    return fmt::format("<details><summary>{}</summary>\n\n{}</details>\n\n", html(summary), body);
 }
 
 }  // namespace
@@ -85,10 +85,10 @@ std::string to_markdown(const run& r) {
     const book b(r);
     std::string out = "## alloclab: memory strategies side by side\n\n";
     if (r.partial) out += "> **Partial run:** it ended before all cells were measured.\n\n";
-    for (const std::string& warning : r.warnings) out += "> **Warning:** " + escaped(warning) + "\n\n";
+    for (const std::string& warning : r.warnings) out += fmt::format("> **Warning:** {}\n\n", escaped(warning));
     if (b.chapters.empty()) return out + "This run holds no cells.\n";
 
-    for (const finding& f : b.leaks) out += "- :red_circle: " + drawn(f).substr(2);
+    for (const finding& f : b.leaks) out += fmt::format("- :red_circle: {}", drawn(f).substr(2));
     for (const finding& f : b.findings) out += drawn(f);
     out += '\n';
     for (const std::string& kind : kinds(b)) out += drawn(standings_table(b, kind));
@@ -97,18 +97,18 @@ std::string to_markdown(const run& r) {
     for (const chapter& ch : b.chapters) {
         std::string body = ch.on->question.empty() ? "" : escaped(ch.on->question) + "\n\n";
         for (const panel& p : ch.panels) {
-            if (!p.parameters.empty()) body += "**" + escaped(describe(p.parameters)) + "**\n\n";
+            if (!p.parameters.empty()) body += fmt::format("**{}**\n\n", escaped(describe(p.parameters)));
             for (const table& t : tables_of(ch, p)) body += drawn(t);
         }
-        for (const std::string& line : ch.failures) body += "- " + escaped(line) + '\n';
+        for (const std::string& line : ch.failures) body += fmt::format("- {}\n", escaped(line));
         if (!ch.failures.empty()) body += '\n';
         out += folded(title_of(*ch.on), body);
     }
 
     std::string about;
-    for (const std::string& line : method(b)) about += "- " + escaped(line) + '\n';
-    if (!r.environment.empty()) about += '\n' + drawn(environment_table(r));
-    if (!r.command.empty()) about += "\nRepeat it with " + code(r.command) + fmt::format(" (seed {}).\n", r.seed);
+    for (const std::string& line : method(b)) about += fmt::format("- {}\n", escaped(line));
+    if (!r.environment.empty()) about += fmt::format("\n{}", drawn(environment_table(r)));
+    if (!r.command.empty()) about += fmt::format("\nRepeat it with {} (seed {}).\n", code(r.command), r.seed);
     return out + folded("Method and environment", about + '\n');
 }
 

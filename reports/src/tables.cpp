@@ -94,8 +94,10 @@ table times_along_axis(const chapter& ch, const panel& p) {
         t.rows.push_back({name_of(name, is_control(p, name))});
         for (const std::string& at : p.at) {
             const comparison* c = p.find(name, at);
-            if (c == nullptr || !c->median) {
-                t.rows.back().push_back({.text = "–", .detail = c == nullptr ? "" : "failed", .tone = verdict::failed});
+            if (c == nullptr) {
+                t.rows.back().push_back({.text = "–"});
+            } else if (!c->median) {
+                t.rows.back().push_back({.text = "–", .detail = "failed", .tone = c->decided});
             } else if (!c->ratio) {
                 t.rows.back().push_back({.text = figure(*c->median) + " " + ch.on->unit, .tone = c->decided});
             } else {

@@ -77,8 +77,8 @@
         x: log ? {field: 'at', type: 'quantitative', title: data.axis, scale: {type: 'log', base: 2, nice: false},
                   axis: {grid: false, values: places.map(x => x > 0 ? x : zero), labelOverlap: 'greedy',
                          labelExpr: `datum.value < ${first} ? '0' : format(datum.value, '~r')`}}
-             : numeric ? {field: 'x', type: 'quantitative', title: data.axis, axis: {grid: false, values: places, labelOverlap: 'greedy'}}
-                       : {field: 'at', type: 'ordinal', sort: null, title: data.axis, axis: {labelAngle: 0}},
+             : numeric ? {field: 'x', type: 'quantitative', title: data.axis, axis: {grid: false, values: places, labelOverlap: 'greedy', labelExpr: plainLabels}}
+                       : {field: 'place', type: 'ordinal', sort: data.places, title: data.axis, axis: {labelAngle: 0}},
         y: {field: 'y', type: 'quantitative', title: `median, ${data.unit}${steep ? ' (log scale)' : ''}`,
             scale: steep ? {type: 'log', nice: false, domain: [low * 0.85, high * 1.15]} : {zero: true},
             axis: steep ? {values: ticks(low * 0.85, high * 1.15), labelExpr: plainLabels} : {tickCount: 5}},
@@ -166,19 +166,21 @@
 
   const kinds = {cost, intervals, parts, bytes, growth};
 
-  function draw(figure) {
+  async function draw(figure) {
     const holder = figure.querySelector('.plot');
-    const data = JSON.parse(figure.querySelector('script').textContent);
-    const width = holder.clientWidth;
-    const spec = {$schema: 'https://vega.github.io/schema/vega-lite/v6.json', description: figure.querySelector('figcaption').textContent,
-                  width, autosize: {type: 'fit-x', contains: 'padding'}, padding: {left: 0, right: 12, top: 6, bottom: 4}, config,
-                  ...kinds[data.kind](data, width)};
-    return vegaEmbed(holder, spec, {ast: true, actions: false, renderer: 'svg', defaultStyle: false, tooltip: {disableDefaultStyle: true}})
-        .catch(error => {
-          holder.classList.add('broken');
-          holder.textContent = `This chart could not be drawn (${error}); the table holds its figures.`;
-          console.error(error);
-        });
+    try {
+      const data = JSON.parse(figure.querySelector('script').textContent);
+      const width = holder.clientWidth;
+      const spec = {$schema: 'https://vega.github.io/schema/vega-lite/v6.json', description: figure.querySelector('figcaption').textContent,
+                    width, autosize: {type: 'fit-x', contains: 'padding'}, padding: {left: 0, right: 12, top: 6, bottom: 4}, config,
+                    ...kinds[data.kind](data, width)};
+      // The interpreter instead of compiled expressions: the page's security policy forbids eval.
+      await vegaEmbed(holder, spec, {ast: true, actions: false, renderer: 'svg', defaultStyle: false, tooltip: {disableDefaultStyle: true}});
+    } catch (error) {
+      holder.classList.add('broken');
+      holder.textContent = `This chart could not be drawn (${error}); the table holds its figures.`;
+      console.error(error);
+    }
   }
 
   const drawn = new WeakMap();

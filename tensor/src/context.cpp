@@ -64,7 +64,7 @@ context::context(const context_options& options, any_source source) noexcept
               return owned_.empty() ? first : first.first(options.bytes);
           }(),
           options.growing, source),
-      bytes_behind_(options.bytes_behind_tensor),
+      bytes_of_tensor_(tensor_bytes(options.bytes_behind_tensor)),
       no_alloc_(options.no_alloc),
       ready_(options.buffer.data() != nullptr || options.bytes == 0 || !owned_.empty()) {}
 
@@ -73,30 +73,35 @@ context::~context() {
     metadata_.source().deallocate(owned_.data(), owned_.size(), owned_alignment);
 }
 
-void context::throw_exhausted(std::size_t needed) const {
-    throw context_exhausted(needed, metadata_.available_bytes(), metadata_.used_bytes(), metadata_.capacity_bytes());
+void context::throw_exhausted(std::size_t needed, std::size_t align) const {
+    throw context_exhausted(needed, metadata_.available_bytes(align), metadata_.used_bytes(),
+                            metadata_.capacity_bytes());
 }
 
 std::size_t context::bytes_for(type t, const shape& s, bool with_data) const noexcept {
     const std::size_t data_bytes = s.bytes(t);
     if (!is_size(data_bytes)) return too_many;
-    const std::size_t own = tensor_bytes(bytes_behind_);
-    return with_data ? sum(own, align_up(data_bytes, alignment)) : own;
+    return with_data ? sum(bytes_of_tensor_, align_up(at_least_one(data_bytes), alignment)) : bytes_of_tensor_;
 }
 
 tensor* context::place(type t, const shape& s, bool with_data) noexcept {
     void* memory = metadata_.allocate(bytes_for(t, s, with_data), alignment);
     if (memory == nullptr) return nullptr;
     ++tensors_;
-    auto* made = ::new (memory) tensor{};
+    // Each member is written once: cleared as a whole first, g++ 12 gives a tensor a `rep stos`.
+    auto* made = ::new (memory) tensor;
     made->ne = s.ne;
-    std::size_t stride = bytes_of(t);
-    for (std::size_t d = 0; d < 4; ++d) {
-        made->nb[d] = stride;
-        stride *= static_cast<std::size_t>(s.ne[d]);
-    }
+    made->nb[0] = bytes_of(t);
+    for (std::size_t d = 1; d < 4; ++d) made->nb[d] = made->nb[d - 1] * static_cast<std::size_t>(s.ne[d - 1]);
+    made->sources = {};
+    made->data = with_data ? static_cast<std::byte*>(memory) + bytes_of_tensor_ : nullptr;
+    made->extra = nullptr;
+    made->mark = 0;
+    made->params = {};
+    made->op = op::none;
     made->type = t;
-    if (with_data) made->data = static_cast<std::byte*>(memory) + tensor_bytes(bytes_behind_);
+    made->input = made->output = made->offload = false;
+    made->padding = {};
     return made;
 }
 
@@ -113,7 +118,7 @@ tensor* context::try_new_tensor(type t, shape s) noexcept { return place(t, s, !
 
 tensor* context::new_input(type t, shape s) {
     tensor* made = new_tensor(t, s);
-    made->input = 1;
+    made->input = true;
     return made;
 }
 
@@ -125,11 +130,13 @@ tensor* context::new_node(op o, type t, shape s, tensor* a, tensor* b, tensor* c
 }
 
 tensor* context::new_view(tensor* a, shape s, const std::array<std::size_t, 4>& strides, std::size_t offset) {
+    const std::size_t elements = s.count();
     std::size_t end = offset;
-    for (std::size_t d = 0; d < 4; ++d)
-        if (s.ne[d] > 0) end = sum(end, product(static_cast<std::size_t>(s.ne[d] - 1), strides[d]));
-    end = sum(end, bytes_of(a->type));
-    if (!is_size(s.count()) || (s.count() > 0 && end > a->bytes()))
+    if (elements > 0) {
+        for (std::size_t d = 0; d < 4; ++d) end = sum(end, product(static_cast<std::size_t>(s.ne[d] - 1), strides[d]));
+        end = sum(end, bytes_of(a->type));
+    }
+    if (!is_size(elements) || end > a->bytes())
         throw shape_error("a view of " + shape_text(s) + " from byte " + std::to_string(offset) +
                           " reaches past the end of " + shape_text({a->ne[0], a->ne[1], a->ne[2], a->ne[3]}) + ", " +
                           std::to_string(a->bytes()) + " bytes");
@@ -163,8 +170,15 @@ std::size_t context::required_bytes(std::size_t tensors, std::size_t graph_nodes
 void* context::allocate(std::size_t bytes, std::size_t align) noexcept { return metadata_.allocate(bytes, align); }
 
 void context::set_name(const tensor* t, std::string_view name) {
-    void* memory = metadata_.allocate(sizeof(name_entry) + name.size(), alignof(name_entry));
-    if (memory == nullptr) throw_exhausted(sizeof(name_entry) + name.size());
+    if (name.empty()) {
+        for (name_entry** link = &names_; *link != nullptr;)
+            if ((*link)->of == t) *link = (*link)->next;
+            else link = &(*link)->next;
+        return;
+    }
+    const std::size_t bytes = sum(sizeof(name_entry), name.size());
+    void* memory = metadata_.allocate(bytes, alignof(name_entry));
+    if (memory == nullptr) throw_exhausted(bytes, alignof(name_entry));
     char* text = static_cast<char*>(memory) + sizeof(name_entry);
     std::copy(name.begin(), name.end(), text);
     names_ = ::new (memory) name_entry{names_, t, {text, name.size()}};

@@ -1,6 +1,8 @@
 #include "alloclab/tensor/planner.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "alloclab/bytes.hpp"
 
@@ -13,6 +15,8 @@ placement whole_life(tensor* t, std::size_t first) noexcept {
     const auto at = static_cast<std::uint32_t>(first);
     return {t, 0, align_up(at_least_one(t->bytes()), planner::alignment), at, at};
 }
+
+bool is_input(const tensor& t) noexcept { return t.op == op::none && t.input; }
 }  // namespace
 
 std::size_t planner::index_of(const graph& g, const tensor& root) const noexcept {
@@ -24,7 +28,7 @@ std::size_t planner::index_of(const graph& g, const tensor& root) const noexcept
 }
 
 placement* planner::placed(const graph& g, const tensor& root) noexcept {
-    const std::size_t at = root.op != op::none || root.input ? index_of(g, root) : none;
+    const std::size_t at = root.op != op::none || is_input(root) ? index_of(g, root) : none;
     return at != none ? &placements_[at] : nullptr;
 }
 
@@ -34,7 +38,7 @@ void planner::list_lifetimes(const graph& g) {
     place_.assign(nodes.size(), none);
     for (tensor* t : nodes)
         for (tensor* source : t->sources)
-            if (source != nullptr && source->input && placed(g, *source) == nullptr)
+            if (source != nullptr && is_input(*source) && placed(g, *source) == nullptr)
                 placements_.push_back(whole_life(source, 0));
     const auto end = static_cast<std::uint32_t>(nodes.empty() ? 0 : nodes.size() - 1);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -49,40 +53,40 @@ void planner::list_lifetimes(const graph& g) {
         if (nodes[i]->output || i == end)
             if (placement* p = placed(g, nodes[i]->root())) p->last = end;
     }
+
+    std::size_t all = 0;
+    ending_.assign(nodes.size(), none);
+    next_ending_.resize(placements_.size());
+    for (std::size_t p = 0; p < placements_.size(); ++p) {
+        all = sum(all, placements_[p].bytes);
+        next_ending_[p] = std::exchange(ending_[placements_[p].last], static_cast<std::uint32_t>(p));
+    }
+    if (is_size(all)) return;  // so that no sum of offsets or sizes below can overflow
+    placements_.clear();
+    throw shape_error("the results of " + std::to_string(nodes.size()) + " nodes have more than PTRDIFF_MAX bytes");
 }
 
 void planner::plan(const graph& g) {
-    list_lifetimes(g);
     free_.clear();
     top_ = bytes_ = lower_bound_ = 0;
+    list_lifetimes(g);
+
     std::size_t alive = 0;
     const auto start = [&](placement& p) {
         p.offset = take(p.bytes);
         alive += p.bytes;
         lower_bound_ = std::max(lower_bound_, alive);
     };
-    const auto finish = [&](const placement& p) {
-        give(p.offset, p.bytes);
-        alive -= p.bytes;
-    };
-
-    const auto nodes = g.nodes();
     for (placement& p : placements_) {
         if (p.of->op != op::none) break;
         start(p);
     }
-    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t i = 0; i < place_.size(); ++i) {
         if (place_[i] != none) start(placements_[place_[i]]);
-        for (std::size_t s = 0; s < max_sources; ++s) {
-            tensor* source = nodes[i]->sources[s];
-            if (source == nullptr) continue;
-            const tensor& root = source->root();
-            bool seen = false;
-            for (std::size_t earlier = 0; earlier < s; ++earlier)
-                seen |= nodes[i]->sources[earlier] != nullptr && &nodes[i]->sources[earlier]->root() == &root;
-            if (placement* p = seen ? nullptr : placed(g, root); p != nullptr && p->last == i) finish(*p);
+        for (std::uint32_t p = ending_[i]; p != none; p = next_ending_[p]) {
+            give(placements_[p].offset, placements_[p].bytes);
+            alive -= placements_[p].bytes;
         }
-        if (place_[i] != none && placements_[place_[i]].last == i) finish(placements_[place_[i]]);
     }
 }
 

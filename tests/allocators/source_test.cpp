@@ -20,11 +20,17 @@ namespace alloclab::laws {
 namespace {
 
 struct large_memory {
-    std::vector<std::byte> memory = std::vector<std::byte>(std::size_t{16} << 20);
+    static constexpr std::size_t bytes = std::size_t{256} << 20;
+    large_memory() = default;
+    ~large_memory() { pages_source().deallocate(memory, bytes, 1); }
+    large_memory(const large_memory&) = delete;
+    large_memory& operator=(const large_memory&) = delete;
+
+    std::byte* memory = static_cast<std::byte*>(pages_source().allocate(bytes, 1));
 };
 /// A buffer that is large enough for every law and starts at an odd address.
 struct own_buffer : large_memory, buffer_source {
-    own_buffer() : buffer_source(std::span<std::byte>(memory).subspan(1)) {}
+    own_buffer() : buffer_source(std::span<std::byte>(memory + 1, bytes - 1)) {}
 };
 struct held_malloc {
     malloc_source held;
@@ -108,7 +114,8 @@ TEST(mimalloc_source, serves_its_own_blocks_and_none_of_mallocs) {
     for (const std::size_t bytes : {1u, 64u, 5000u, 1u << 20}) {
         void* own = source.allocate(bytes, 16);
         void* others = libc.allocate(bytes, 16);
-        EXPECT_TRUE(mimalloc_source::serves(own));
+        // mimalloc 2 knows its blocks by address below 20 TiB only, where a sanitizer keeps its shadow.
+        EXPECT_TRUE(sanitized || mimalloc_source::serves(own));
         EXPECT_FALSE(mimalloc_source::serves(others));
         source.deallocate(own, bytes, 16);
         libc.deallocate(others, bytes, 16);

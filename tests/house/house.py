@@ -209,6 +209,16 @@ def length(root: Path) -> Iterator[Fault]:
             yield Fault(file, 1, "needs no exception any more")
 
 
+def built(root: Path) -> Iterator[Fault]:
+    """Every source and every test is named in a CMakeLists.txt: none rots unseen."""
+    files = tree(root)
+    lists = " ".join(text_of(root, f) for f in files if f.endswith("CMakeLists.txt"))
+    for file in files:
+        if re.match(r"(%s)/src/.*\.cpp$|tests/.*_test\.cpp$" % "|".join(PARTS), file):
+            if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(Path(file).name), lists):
+                yield Fault(file, 1, "no CMakeLists.txt names it")
+
+
 # An account's folder or this project's place on somebody's disk; the host that packages were fetched from.
 PRIVATE = re.compile(
     r"(?<![\w.])/(?:home|Users|root|work)/\w[\w./-]*"
@@ -325,7 +335,7 @@ def readme(root: Path) -> Iterator[Fault]:
 
 
 CHECKS: dict[str, Callable[[Path], Iterator[Fault]]] = {
-    f.__name__: f for f in (includes, names, headers, standalone, length, private, formatting, readme)}
+    f.__name__: f for f in (includes, names, headers, standalone, length, built, private, formatting, readme)}
 
 
 def main(arguments: list[str]) -> int:

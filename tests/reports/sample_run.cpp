@@ -71,7 +71,7 @@ void add_contexts(run& r, maker& make) {
     for (const cost& s : contexts) {
         r.strategies.push_back({s.name, "context", "single", s.capacity != 0, s.capacity,
                                 s.capacity != 0 ? "nullptr" : "asks malloc", s.summary, s.control});
-        for (const std::size_t live : {0, 1, 2, 4, 8, 16, 32, 63, 128, 256, 512, 1024}) {
+        for (const std::size_t live : {0u, 1u, 2u, 4u, 8u, 16u, 32u, 63u, 128u, 256u, 512u, 1024u}) {
             cell c{"context/slots", s.name, {{"live", std::to_string(live)}}, {}, {}, {}, {}, ""};
             if (s.capacity != 0 && live >= s.capacity) {
                 c.error = "exhausted: 64 slots";

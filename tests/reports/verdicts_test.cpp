@@ -77,7 +77,7 @@ TEST(median_interval_test, thousands_of_values_do_not_underflow) {
 TEST(median_interval_test, covers_the_true_median_of_a_skewed_distribution_as_often_as_it_says) {
     std::mt19937_64 random(7);
     std::exponential_distribution<double> skewed(1);
-    for (const std::size_t n : {6, 7, 15, 40}) {
+    for (const std::size_t n : {6u, 7u, 15u, 40u}) {
         int covered = 0;
         double claimed = 0;
         for (int trial = 0; trial < 4000; ++trial) {
@@ -99,7 +99,7 @@ TEST(median_test, is_the_middle_or_the_mean_of_the_two_middle_values) {
 
 TEST(compare_test, noise_alone_gives_at_most_5_percent_false_verdicts) {
     std::mt19937_64 random(11);
-    for (const std::size_t blocks : {7, 15}) {
+    for (const std::size_t blocks : {7u, 15u}) {
         int wrong = 0;
         for (int trial = 0; trial < 400; ++trial) {
             const run r = noisy(random, blocks, 1);
@@ -122,9 +122,15 @@ TEST(compare_test, a_true_difference_of_10_percent_is_found) {
     EXPECT_GE(faster, 360);
 }
 
-TEST(compare_test, a_tiny_difference_is_the_same_however_certain_it_is) {
-    const run r = with({measured("base", repeated(100, 15)), measured("other", repeated(102, 15))});
-    EXPECT_EQ(compare(r).at(1).decided, verdict::same);
+TEST(compare_test, only_a_difference_beyond_3_percent_counts_however_certain_it_is) {
+    const auto decided = [](double value) {
+        const run r = with({measured("base", repeated(100, 15)), measured("other", repeated(value, 15))});
+        return compare(r).at(1).decided;
+    };
+    EXPECT_EQ(decided(96.9), verdict::faster);
+    EXPECT_EQ(decided(97.1), verdict::same);
+    EXPECT_EQ(decided(102.9), verdict::same);
+    EXPECT_EQ(decided(103.1), verdict::slower);
 }
 
 TEST(compare_test, an_interval_across_the_margin_is_inconclusive) {

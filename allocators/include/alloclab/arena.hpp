@@ -98,8 +98,10 @@ public:
     [[nodiscard]] std::size_t used_bytes() const noexcept {
         return passed_bytes_ + (cursor_ - (current_ != nullptr ? current_->begin() : begin_of(first_)));
     }
-    /// Bytes left in the present chunk.
-    [[nodiscard]] std::size_t available_bytes() const noexcept { return end_ - cursor_; }
+    /// Bytes left in the present chunk, from the next multiple of `align` on.
+    [[nodiscard]] std::size_t available_bytes(std::size_t align = 1) const noexcept {
+        return end_ - cursor_ - std::min(end_ - cursor_, padding(cursor_, align));
+    }
     /// Bytes that chunks and the first buffer can serve without another source call.
     [[nodiscard]] std::size_t capacity_bytes() const noexcept {
         std::size_t bytes = first_.size();

@@ -16,6 +16,13 @@ struct usage {
     std::size_t source_calls = 0;    ///< allocate calls to the source so far
 };
 
+/// Both together.
+[[nodiscard]] constexpr usage operator+(const usage& a, const usage& b) noexcept {
+    return {.live = a.live + b.live,
+            .reserved_bytes = a.reserved_bytes + b.reserved_bytes,
+            .source_calls = a.source_calls + b.source_calls};
+}
+
 /// What the counting layer saw pass through.
 struct traffic {
     std::size_t acquired = 0;

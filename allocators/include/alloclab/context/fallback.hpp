@@ -52,12 +52,10 @@ public:
         in_back_.set(0);
     }
 
-    /// Live slots of both; bytes of the front, and of the back's live slots as they were asked for.
+    /// Both together; of a back that does not measure itself, the live slots and their bytes as they were asked for.
     [[nodiscard]] struct usage usage() const noexcept requires measured<Front> {
-        struct usage both = front_.usage();
-        both.live += in_back();
-        both.reserved_bytes += in_back() * sizeof(value_type);
-        return both;
+        if constexpr (measured<Back>) return front_.usage() + back_.usage();
+        else return front_.usage() + alloclab::usage{in_back(), in_back() * sizeof(value_type), 0};
     }
 
     [[nodiscard]] Front& front() noexcept { return front_; }

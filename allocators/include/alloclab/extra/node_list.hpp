@@ -81,13 +81,6 @@ private:
     std::size_t source_calls_ = 0;
 };
 
-/// Both together.
-[[nodiscard]] constexpr usage operator+(const usage& a, const usage& b) noexcept {
-    return {.live = a.live + b.live,
-            .reserved_bytes = a.reserved_bytes + b.reserved_bytes,
-            .source_calls = a.source_calls + b.source_calls};
-}
-
 /// Evals nest; only the outermost end ends one.
 class eval_depth {
 public:

@@ -35,8 +35,11 @@ public:
 
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t align) noexcept {
         if (!is_request(bytes, align, max_alignment) || library_.allocate == nullptr) return nullptr;
-        return align <= alignof(std::max_align_t) ? library_.allocate(at_least_one(bytes))
-                                                  : library_.allocate_aligned(at_least_one(bytes), align);
+        bytes = at_least_one(bytes);
+        if (align <= alignof(std::max_align_t) && bytes >= align) return library_.allocate(bytes);
+        // An odd size: mi_malloc_aligned 2.0.9 takes small powers of two for naturally aligned, beyond 128 they are
+        // not.
+        return library_.allocate_aligned(bytes | 1, align);
     }
     void deallocate(void* p, std::size_t, std::size_t) noexcept {
         if (p != nullptr) library_.deallocate(p);

@@ -49,7 +49,7 @@ struct cell {
     std::map<std::string, std::string> parameters;      ///< live, threads, model, bytes ...
     std::vector<sample> samples;                        ///< lower is better
     std::map<std::string, double> counters;             ///< deterministic: faults, source_calls, peak_bytes ...
-    std::map<std::string, double> parts;                ///< medians of the parts of a whole, in the workload's unit
+    std::map<std::string, double> parts;                ///< of a whole, means over blocks, in the workload's unit
     std::map<std::string, std::vector<double>> series;  ///< over evals: "live_extras"
     std::string error;                                  ///< why there is no sample; "" when all went well
 };

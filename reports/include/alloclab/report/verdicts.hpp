@@ -68,7 +68,7 @@ struct trend {
     double per_eval = 0;  ///< rise per eval between first and last
     double low = 0;
     double high = 0;
-    bool leak = false;  ///< rises linearly, or each third of the evals lies wholly above the one before
+    bool leak = false;  ///< linear rise, or lows and highs rise from third to third, the lows by a quarter of the range
 };
 
 /// nullopt when fewer than 3 finite values are left. Linear: no value is further from the straight line than half of

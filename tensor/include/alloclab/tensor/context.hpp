@@ -67,7 +67,7 @@ public:
     tensor* new_input(type t, shape s);
     /// A tensor computed by `o` from `a` (and `b`, `c`), contiguous, no data yet. Used by ops.hpp.
     tensor* new_node(op o, type t, shape s, tensor* a, tensor* b = nullptr, tensor* c = nullptr);
-    /// A look at `a` from `offset` bytes on; throws shape_error when it would reach past the end of `a`.
+    /// A look at `a` from `offset` bytes on; throws shape_error when it would reach past the end of `a`, be it empty.
     tensor* new_view(tensor* a, shape s, const std::array<std::size_t, 4>& strides, std::size_t offset);
 
     /// A graph of at most `max_nodes` nodes; throws context_exhausted. try_: nullptr.
@@ -77,7 +77,8 @@ public:
     /// Bytes from the buffer; nullptr when they cannot be had. `align` at most 4096.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t align) noexcept;
 
-    /// Gives `t`, which lives here, a name; the text is copied. "" forgets it.
+    /// Gives `t`, which lives here, a name; the text is copied. "" forgets it: O(named), and needs no memory. Throws
+    /// context_exhausted; the old name stays then.
     void set_name(const tensor* t, std::string_view name);
     /// "" when it has none. O(named tensors): names are for people and errors.
     [[nodiscard]] std::string_view name_of(const tensor* t) const noexcept;
@@ -107,13 +108,13 @@ private:
     [[nodiscard]] std::size_t bytes_for(type t, const shape& s, bool with_data) const noexcept;
     [[nodiscard]] tensor* place(type t, const shape& s, bool with_data) noexcept;
     [[nodiscard]] tensor* place_or_throw(type t, const shape& s, bool with_data);
-    [[noreturn]] void throw_exhausted(std::size_t needed) const;
+    [[noreturn]] void throw_exhausted(std::size_t needed, std::size_t align = alignment) const;
 
     std::span<std::byte> owned_;
     arena<any_source> metadata_;
     name_entry* names_ = nullptr;
     std::size_t tensors_ = 0;
-    std::size_t bytes_behind_ = 0;
+    std::size_t bytes_of_tensor_;  // with the room behind it
     bool no_alloc_ = true;
     bool ready_ = false;
 };

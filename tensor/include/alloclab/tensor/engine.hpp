@@ -81,10 +81,12 @@ public:
     }
 
     /// Copies leaves with data to the device and gives them persistent extras; needed before an offloaded tensor may
-    /// read them. They must come from contexts with `bytes_behind_tensor` and outlive the engine. Throws
-    /// offload_exhausted; those before the failing one are uploaded then. O(bytes).
+    /// read them. One that has an extra is there already, and belongs to one engine. They must come from contexts with
+    /// `bytes_behind_tensor` and outlive the engine. Throws offload_exhausted; those before the failing one are
+    /// uploaded then. O(bytes).
     void upload(std::span<tensor* const> leaves) {
         for (tensor* t : leaves) {
+            if (t->extra != nullptr) continue;
             void* memory = device_.allocate(t->bytes());
             if (memory == nullptr) throw offload_exhausted("device memory", t->bytes(), device_.available_bytes());
             extra_type* extra = acquire(lifetime::persistent, t);

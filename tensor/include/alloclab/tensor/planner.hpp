@@ -26,7 +26,8 @@ public:
     static constexpr std::size_t alignment = 64;
 
     /// Places every computed tensor that is no alias, and every input leaf, of `g`. Inputs lie there from the start,
-    /// outputs and the last node to the end. O(nodes x free blocks).
+    /// outputs and the last node to the end. Throws shape_error when all sizes together are above PTRDIFF_MAX, and
+    /// std::bad_alloc; there is no plan until the next one then. O(nodes x free blocks).
     void plan(const graph& g);
 
     /// Bytes of the buffer that the last plan needs.
@@ -46,9 +47,11 @@ private:
     [[nodiscard]] std::size_t take(std::size_t bytes);
     void give(std::size_t offset, std::size_t bytes);
 
-    std::vector<placement> placements_;  // inputs first, then nodes in order
-    std::vector<std::uint32_t> place_;   // by node: index into placements_, none for an alias
-    std::vector<free_block> free_;       // by offset, never touching; what lies behind top_ is free too
+    std::vector<placement> placements_;       // inputs first, then nodes in order
+    std::vector<std::uint32_t> place_;        // by node: index into placements_, none for an alias
+    std::vector<std::uint32_t> ending_;       // by node: a placement whose last node it is, or none
+    std::vector<std::uint32_t> next_ending_;  // by placement: another with the same last node, or none
+    std::vector<free_block> free_;            // by offset, never touching; what lies behind top_ is free too
     std::size_t top_ = 0;
     std::size_t bytes_ = 0;
     std::size_t lower_bound_ = 0;

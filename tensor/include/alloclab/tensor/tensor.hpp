@@ -51,19 +51,23 @@ struct shape {
         : ne{a, b, c, d} {}
     constexpr bool operator==(const shape&) const = default;
 
-    /// Elements, or `too_many` for a negative dimension or a product that overflows (llama.cpp#27203).
-    [[nodiscard]] constexpr std::size_t count() const noexcept {
-        std::size_t n = 1;
+    /// Elements, or `too_many` for a negative dimension or more than PTRDIFF_MAX of them (llama.cpp#27203).
+    [[nodiscard]] constexpr std::size_t count() const noexcept { return times(1); }
+    /// Bytes of a contiguous tensor, or `too_many` when it cannot exist.
+    [[nodiscard]] constexpr std::size_t bytes(type t) const noexcept { return times(bytes_of(t)); }
+
+private:
+    // A zero counts as 1 until the end: the strides and partial products of an empty tensor must not overflow either.
+    [[nodiscard]] constexpr std::size_t times(std::size_t n) const noexcept {
+        std::int64_t signs = 0;
         bool empty = false;
         for (const std::int64_t d : ne) {
-            if (d < 0) return too_many;
-            if (d == 0) empty = true;
-            else n = product(n, static_cast<std::size_t>(d));
+            signs |= d;
+            empty |= d == 0;
+            n = product(n, at_least_one(static_cast<std::size_t>(d)));
         }
-        return empty && n != too_many ? 0 : n;
+        return signs < 0 || !is_size(n) ? too_many : empty ? 0 : n;
     }
-    /// Bytes of a contiguous tensor; above PTRDIFF_MAX (see `is_size`) when it cannot exist.
-    [[nodiscard]] constexpr std::size_t bytes(type t) const noexcept { return product(count(), bytes_of(t)); }
 };
 
 /// Shapes that do not fit together, or sizes that cannot exist; the text names the call, the shapes and the rule.
@@ -79,14 +83,9 @@ struct tensor {
 
     // line 2: what the graph reads
     std::array<tensor*, max_sources> sources;
-    void* data;                  ///< nullptr until someone gives it memory
-    void* extra;                 ///< a backend's; nobody else looks inside
-    std::uint64_t mark : 48;     ///< place in a graph's walk, see graph.hpp; leaves never carry one
-    std::uint64_t visiting : 2;  ///< sources walked so far, while a walk stands on this tensor
-    std::uint64_t input : 1;     ///< a leaf that the planner gives memory, written before the run
-    std::uint64_t output : 1;    ///< its memory is not reused within the eval
-    std::uint64_t offload : 1;   ///< to be computed on the device and given an extra
-    std::uint64_t reserved : 11;
+    void* data;        ///< nullptr until someone gives it memory
+    void* extra;       ///< a backend's; nobody else looks inside
+    std::size_t mark;  ///< 1 + place in the graph that took it last, see graph.hpp; leaves never carry one
     union {
         std::array<float, 2> reals;
         std::array<std::int32_t, 2> integers;
@@ -94,7 +93,10 @@ struct tensor {
     } params;
     enum op op;
     enum type type;
-    std::array<std::uint8_t, 6> padding;
+    bool input;    ///< a leaf that the planner gives memory, written before the run
+    bool output;   ///< its memory is not reused within the eval
+    bool offload;  ///< to be computed on the device and given an extra
+    std::array<std::uint8_t, 3> padding;
 
     [[nodiscard]] float real(std::size_t i) const noexcept { return params.reals[i]; }
     [[nodiscard]] std::int32_t integer(std::size_t i) const noexcept { return params.integers[i]; }

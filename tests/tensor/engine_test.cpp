@@ -1,0 +1,254 @@
+#include "alloclab/tensor/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "alloclab/device/sim_device.hpp"
+#include "alloclab/device/tensor_extra.hpp"
+#include "alloclab/layer/counting.hpp"
+#include "alloclab/registry.hpp"
+#include "alloclab/tensor/models/load.hpp"
+#include "alloclab/tensor/models/registry.hpp"
+
+namespace alloclab::tensor {
+namespace {
+
+using device::sim_device;
+using extra = device::tensor_extra;
+constexpr std::size_t device_bytes = std::size_t{256} << 20;
+
+/// A model, an engine and what they computed.
+template <class Slots, class Extras>
+class runtime {
+    using engine_type = engine<Slots, Extras, sim_device>;
+
+public:
+    explicit runtime(std::string_view model, bool reset_context = true)
+        : model_(*find_model(model), 7, engine_type::bytes_behind_tensor),
+          engine_(device_, {.context_bytes = 4096, .growing = {}, .reset_context = reset_context}) {}
+    ~runtime() { EXPECT_EQ(device_.usage().errors, 0U) << device_.last_error(); }
+    runtime(const runtime&) = delete;
+    runtime& operator=(const runtime&) = delete;
+
+    void upload() {
+        std::vector<tensor*> leaves;
+        for (const auto list : {model_.weights(), model_.caches()})
+            for (const leaf& l : list) leaves.push_back(l.of);
+        engine_.upload(leaves);
+    }
+
+    /// The output's bytes after one eval in which so many nodes ran on the device.
+    std::vector<std::byte> eval(std::size_t offload) {
+        auto eval = engine_.begin_eval();
+        graph& g = *eval.context().new_graph(model_.need().graph_nodes);
+        const tensor* result = model_.build(eval.context(), g);
+        mark_offloaded(g, offload);
+        eval.plan(g);
+        eval.attach(g);
+        live_in_eval = engine_.extras().usage().live;
+        for (const input_value& in : model_.inputs()) std::memcpy(in.leaf->data, in.value, in.leaf->bytes());
+        eval.execute(g);
+        const auto* bytes = static_cast<const std::byte*>(result->data);
+        return {bytes, bytes + result->bytes()};
+    }
+
+    std::size_t live_in_eval = 0;
+    [[nodiscard]] loaded_model& model() { return model_; }
+    [[nodiscard]] engine_type& loop() { return engine_; }
+    [[nodiscard]] sim_device& device() { return device_; }
+
+private:
+    loaded_model model_;
+    sim_device device_{device_bytes};
+    engine_type engine_;
+};
+
+using plain = runtime<heap<context>, per_tensor<extra>>;
+
+std::vector<std::byte> reference(std::string_view model, phase p = phase::decode, batch b = {4, 8}) {
+    plain host(model);
+    host.model().prepare(p, b);
+    return host.eval(0);
+}
+
+// The promise of the project: the strategies move bytes, never bits.
+template <class Slots, class Extras>
+void same_bits_as(const std::vector<std::byte>& expected, std::string_view model) {
+    if (!available<Slots>()) return;
+    SCOPED_TRACE(std::string(Slots::name) + " with " + std::string(Extras::name));
+    runtime<Slots, Extras> all(model, false);
+    all.model().prepare(phase::decode, {4, 8});
+    all.upload();
+    EXPECT_EQ(all.eval(too_many), expected) << "everything on the device";
+    EXPECT_EQ(all.eval(37), expected) << "the first 37 nodes on the device";
+    EXPECT_EQ(all.eval(0), expected) << "nothing on the device, caches at home there";
+}
+
+template <class Extras>
+class engine_with : public ::testing::Test {};
+TYPED_TEST_SUITE(engine_with, extra_strategies<extra>::into<::testing::Types>);
+
+TYPED_TEST(engine_with, these_extras_gives_the_same_bits_under_every_context_strategy) {
+    const auto expected = reference("llama-2-7b-small");
+    context_strategies<context>::for_each(
+        [&](auto tag) { same_bits_as<typename decltype(tag)::type, TypeParam>(expected, "llama-2-7b-small"); });
+}
+
+TEST(engine, computes_every_small_model_on_the_device_as_on_the_host) {
+    for (const model_info& info : models()) {
+        if (info.full) continue;
+        SCOPED_TRACE(info.name);
+        runtime<hybrid<context>, bump_arena<extra>> offloaded(info.name);
+        offloaded.model().prepare(phase::decode, {4, 8});
+        offloaded.upload();
+        EXPECT_EQ(offloaded.eval(too_many), reference(info.name));
+    }
+}
+
+TEST(engine, encodes_audio_on_the_device_as_on_the_host) {
+    runtime<hybrid<context>, bump_arena<extra>> offloaded("whisper-base-small");
+    offloaded.model().prepare(phase::encode, {});
+    offloaded.upload();
+    EXPECT_EQ(offloaded.eval(too_many), reference("whisper-base-small", phase::encode));
+}
+
+TEST(engine, decodes_token_after_token_over_a_cache_that_stays_on_the_device) {
+    plain host("llama-3-8b-small");
+    runtime<static_pool<context, 64>, free_list<extra>> offloaded("llama-3-8b-small");
+    offloaded.upload();
+    for (std::int32_t past = 0; past < 12; ++past) {
+        host.model().prepare(phase::decode, {1, past});
+        offloaded.model().prepare(phase::decode, {1, past});
+        // Some steps read on the host what others wrote on the device.
+        EXPECT_EQ(offloaded.eval(past % 3 == 2 ? 20 : too_many), host.eval(0)) << "past " << past;
+    }
+}
+
+TEST(engine, offloads_what_was_marked_and_nothing_else) {
+    runtime<hybrid<context>, bump_arena<extra>> r("llama-2-7b-small");
+    r.upload();
+    const std::size_t persistent = r.model().weights().size() + r.model().caches().size();
+    r.eval(37);
+    EXPECT_EQ(r.live_in_eval, persistent + 37);
+    EXPECT_EQ(r.loop().extras().usage().live, persistent) << "temporaries died with the eval";
+    EXPECT_GE(r.device().usage().count(device::call::launch), 37U);
+}
+
+TEST(engine, leaves_nothing_on_the_device_when_it_dies) {
+    sim_device device(device_bytes);
+    loaded_model model(*find_model("llama-2-7b-small"));
+    {
+        engine<heap<context>, bump_arena<extra>, sim_device> e(device);
+        std::vector<tensor*> leaves;
+        for (const leaf& l : model.weights()) leaves.push_back(l.of);
+        e.upload(leaves);
+        EXPECT_GT(device.usage().live, 0U);
+    }
+    EXPECT_EQ(device.usage().live, 0U);
+    for (const leaf& l : model.weights()) EXPECT_EQ(l.of->extra, nullptr);
+}
+
+// llama.cpp#2145: 200 offloaded tensors, 1000 evals. Full shape, so that no time goes into computing.
+template <class Extras>
+std::vector<std::size_t> live_over_evals() {
+    sim_device device(std::size_t{8} << 30);
+    loaded_model model(*find_model("llama-2-7b"));
+    engine<hybrid<context>, Extras, sim_device> e(device);
+    std::vector<std::size_t> live;
+    for (int i = 0; i < 1000; ++i) {
+        {
+            auto eval = e.begin_eval();
+            graph& g = *eval.context().new_graph(model.need().graph_nodes);
+            model.build(eval.context(), g);
+            EXPECT_EQ(mark_offloaded(g, 200), 200U);
+            eval.plan(g);
+            eval.attach(g);
+        }
+        live.push_back(e.extras().usage().live);
+    }
+    return live;
+}
+
+TEST(engine, keeps_live_extras_constant_over_1000_evals_unless_the_strategy_leaks) {
+    extra_strategies<extra>::for_each([](auto tag) {
+        using strategy = typename decltype(tag)::type;
+        const std::vector<std::size_t> live = live_over_evals<strategy>();
+        for (std::size_t i = 0; i < live.size(); ++i)
+            ASSERT_EQ(live[i], describe<strategy>().leaks ? 200 * (i + 1) : 0) << strategy::name << " after eval " << i;
+    });
+}
+
+TEST(engine, calls_no_source_from_the_second_eval_on) {
+    using buffers = compose<malloc_source, counting>;
+    sim_device device(std::size_t{8} << 30);
+    loaded_model model(*find_model("llama-2-7b"));
+    engine<static_pool<context, 64>, bump_arena<extra>, sim_device, buffers> e(
+        device, {.context_bytes = 4096, .growing = {}, .reset_context = true});
+    const auto one = [&] {
+        auto eval = e.begin_eval();
+        graph& g = *eval.context().new_graph(model.need().graph_nodes);
+        model.build(eval.context(), g);
+        mark_offloaded(g, too_many);
+        eval.plan(g);
+        eval.attach(g);
+    };
+    one();
+    const std::size_t contexts = e.context_source().buffers().traffic().acquired;
+    const std::size_t extras = e.extras().usage().source_calls;
+    EXPECT_GT(contexts, 1U) << "the context has grown";
+    for (int i = 0; i < 5; ++i) one();
+    EXPECT_EQ(e.context_source().buffers().traffic().acquired, contexts);
+    EXPECT_EQ(e.extras().usage().source_calls, extras);
+}
+
+TEST(engine, says_what_was_missing_when_the_device_is_full) {
+    sim_device device(std::size_t{64} << 10);
+    loaded_model model(*find_model("llama-2-7b-small"));
+    engine<heap<context>, bump_arena<extra>, sim_device> e(device);
+    std::vector<tensor*> leaves;
+    for (const leaf& l : model.weights()) leaves.push_back(l.of);
+    try {
+        e.upload(leaves);
+        FAIL() << "the model fits a device of 64 KiB";
+    } catch (const offload_exhausted& full) {
+        EXPECT_NE(std::string(full.what()).find("no device memory (needed "), std::string::npos) << full.what();
+    }
+    const std::size_t there = device.usage().live;
+    EXPECT_GT(there, 0U);
+    EXPECT_THROW(e.upload(leaves), offload_exhausted);
+    EXPECT_EQ(device.usage().live, there) << "those that are there are not uploaded again";
+}
+
+TEST(engine, refuses_an_offloaded_reader_of_a_leaf_that_was_not_uploaded) {
+    runtime<heap<context>, bump_arena<extra>> r("llama-2-7b-small");
+    EXPECT_THROW(r.eval(too_many), shape_error);
+    r.upload();
+    r.model().prepare(phase::decode, {4, 8});
+    EXPECT_EQ(r.eval(too_many), reference("llama-2-7b-small")) << "usable after the refusal";
+}
+
+TEST(engine, ends_the_eval_when_an_exception_leaves_it) {
+    runtime<static_pool<context, 64>, free_list<extra>> r("llama-2-7b-small", false);
+    EXPECT_THROW(r.eval(too_many), shape_error);
+    EXPECT_EQ(r.loop().extras().usage().live, 0U);
+    EXPECT_EQ(r.loop().context_source().slots().usage().live, 0U);
+}
+
+TEST(engine, refuses_an_eval_when_the_ring_would_hand_out_a_live_extra_again) {
+    sim_device device(device_bytes);
+    loaded_model model(*find_model("llama-2-7b"));
+    engine<heap<context>, ring<extra, 100>, sim_device> e(device);
+    auto eval = e.begin_eval();
+    graph& g = *eval.context().new_graph(model.need().graph_nodes);
+    model.build(eval.context(), g);
+    mark_offloaded(g, 101);
+    eval.plan(g);
+    EXPECT_THROW(eval.attach(g), offload_exhausted);
+    EXPECT_EQ(e.extras().overruns(), 1U);
+}
+
+}  // namespace
+}  // namespace alloclab::tensor

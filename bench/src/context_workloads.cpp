@@ -12,6 +12,7 @@
 #include "alloclab/tensor/models/load.hpp"
 #include "alloclab/tensor/models/whisper.hpp"
 #include "catalogue.hpp"
+#include "keep.hpp"
 
 namespace alloclab::bench {
 namespace {
@@ -54,7 +55,7 @@ measurement slot_pairs(const parameters& p) {
                         for (std::size_t i = 0; i < batch; ++i) {
                             void* slot = pool->strategy.acquire();
                             *static_cast<volatile std::byte*>(slot) = std::byte{1};
-                            benchmark::DoNotOptimize(slot);
+                            keep(slot);
                             pool->strategy.release(slot);
                         }
                 },
@@ -97,8 +98,9 @@ measurement context_pairs(const parameters& p) {
                     for (std::size_t i = 0; i < live; ++i) held.push_back(home->make(options));
                     for (auto _ : state)
                         for (std::size_t i = 0; i < batch; ++i) {
-                            tensor::context_ptr made = home->try_make(options);
-                            benchmark::DoNotOptimize(made.get());
+                            const tensor::context_ptr made = home->try_make(options);
+                            tensor::context* kept = made.get();
+                            keep(kept);
                         }
                 },
             .operations = batch,
@@ -109,12 +111,12 @@ measurement context_pairs(const parameters& p) {
 // first start to the last end, so that no thread is measured while it waits for the others to begin.
 template <class S>
 measurement context_threads(const parameters& p) {
+    static constexpr std::size_t pairs = 2000;  // of each thread, per iteration
     const std::size_t threads = number(p, "threads");
     return {
         .loop =
             [threads](benchmark::State& state) {
                 using clock = std::chrono::steady_clock;
-                constexpr std::size_t pairs = 2000;
                 const auto home = std::make_unique<tensor::contexts<S>>();
                 std::vector<clock::time_point> starts(threads), ends(threads);
                 std::barrier gate(static_cast<std::ptrdiff_t>(threads + 1));
@@ -127,8 +129,9 @@ measurement context_threads(const parameters& p) {
                             if (stop) return;
                             starts[t] = clock::now();
                             for (std::size_t i = 0; i < pairs; ++i) {
-                                tensor::context_ptr made = home->try_make({.bytes = 16384});
-                                benchmark::DoNotOptimize(made.get());
+                                const tensor::context_ptr made = home->try_make({.bytes = 16384});
+                                tensor::context* kept = made.get();
+                                keep(kept);
                             }
                             ends[t] = clock::now();
                             gate.arrive_and_wait();
@@ -139,12 +142,12 @@ measurement context_threads(const parameters& p) {
                     gate.arrive_and_wait();
                     const auto first = *std::min_element(starts.begin(), starts.end());
                     const auto last = *std::max_element(ends.begin(), ends.end());
-                    state.SetIterationTime(std::chrono::duration<double>(last - first).count() / pairs);
+                    state.SetIterationTime(std::chrono::duration<double>(last - first).count());
                 }
                 stop = true;
                 gate.arrive_and_wait();
             },
-        .operations = 1,
+        .operations = pairs,
         .times_itself = true,
     };
 }

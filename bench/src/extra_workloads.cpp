@@ -7,6 +7,7 @@
 #include "alloclab/extra/offload_scope.hpp"
 #include "alloclab/layer/counting.hpp"
 #include "catalogue.hpp"
+#include "keep.hpp"
 
 namespace alloclab::bench {
 namespace {
@@ -26,7 +27,7 @@ struct extras {
             extra* e = acquire(i);
             if (e == nullptr) return i;
             e->data[0] = this;
-            benchmark::DoNotOptimize(e);
+            keep(e);
         }
         return tensors;
     }
@@ -123,7 +124,7 @@ void add_extra_workloads(catalogue& c) {
     c.add<list<device::legacy_tensor_extra>>(
         {.name = "extra/eval_256",
          .kind = "extra",
-         .title = "The same with extras of 256 bytes, as in mid-2023",
+         .title = "Give each of an eval's tensors an extra of 256 bytes, the size of mid-2023, then end the eval",
          .question = "How much of it is clearing memory",
          .unit = "ns/extra",
          .baseline = "",
@@ -133,7 +134,7 @@ void add_extra_workloads(catalogue& c) {
     c.add<list<device::compact_tensor_extra>>(
         {.name = "extra/eval_72",
          .kind = "extra",
-         .title = "The same with extras of 72 bytes, for one device",
+         .title = "Give each of an eval's tensors an extra of 72 bytes, for one device, then end the eval",
          .question = "What is left when an extra has only the fields in use",
          .unit = "ns/extra",
          .baseline = "",

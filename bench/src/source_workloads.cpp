@@ -1,5 +1,6 @@
 // Buffers: what it costs to take and give back the memory behind a context.
 #include "catalogue.hpp"
+#include "keep.hpp"
 
 namespace alloclab::bench {
 
@@ -23,7 +24,7 @@ void add_source_workloads(catalogue& c) {
                         for (auto _ : state) {
                             auto* block = static_cast<std::byte*>(from.allocate(bytes, 16));
                             for (std::size_t at = 0; at < bytes; at += 4096) block[at] = std::byte{1};
-                            benchmark::DoNotOptimize(block);
+                            keep(block);
                             from.deallocate(block, bytes, 16);
                         }
                     },

@@ -50,11 +50,12 @@ std::string spoken(const entry& e) {
 }
 
 std::string drawn(const entry& e, const column& c, bool row_heading) {
-    std::string classes = c.as == column::kind::figure                       ? "figure"
-                          : c.as == column::kind::text && e.text.size() > 40 ? "wrap"
-                                                                             : "";
-    if (e.tone) classes += fmt::format("{}{}", classes.empty() ? "" : " ", to_string(*e.tone));
-    const std::string attributes = classes.empty() ? "" : " class=\"" + classes + '"';
+    const bool long_text = c.as == column::kind::text && e.text.size() > 40;
+    const auto attributes = fmt::format(" class=\"{}{}{}\"",
+                                        c.as == column::kind::figure ? "figure"
+                                        : long_text                  ? "wrap"
+                                                                     : "wide",
+                                        e.tone ? " " : "", e.tone ? to_string(*e.tone) : "");
     if (row_heading) {
         return fmt::format("<th scope=\"row\"{}>{}</th>", attributes,
                            c.as == column::kind::name ? name(e.text, e.control) : html(e.text));

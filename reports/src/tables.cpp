@@ -251,6 +251,7 @@ table cells_table(const chapter& ch) {
     table t{"Every cell of " + title_of(*ch.on), {{"strategy", kind::name}}, {}};
     for (const std::string& name : parameters) t.columns.push_back({name});
     judgement_columns(t.columns, *ch.on);
+    t.columns.push_back({"coverage"});
     counters.add_to(t.columns);
     t.columns.push_back({"note", kind::text});
     for (const panel& p : ch.panels) {
@@ -264,6 +265,7 @@ table cells_table(const chapter& ch) {
                     row.push_back({.text = value == c->of->parameters.end() ? "–" : value->second});
                 }
                 for (entry& e : judgement(*c)) row.push_back(std::move(e));
+                row.push_back({.text = c->bounds ? percent(c->bounds->coverage) : "–"});
                 counters.add_to(row, *c->of);
                 row.push_back({.text = c->reason});
                 t.rows.push_back(std::move(row));

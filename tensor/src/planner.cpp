@@ -50,7 +50,7 @@ void planner::list_lifetimes(const graph& g) {
             if (source != nullptr)
                 if (placement* p = placed(g, source->root()))
                     p->last = std::max(p->last, static_cast<std::uint32_t>(i));
-        if (nodes[i]->output || i == end)
+        if (nodes[i]->output)
             if (placement* p = placed(g, nodes[i]->root())) p->last = end;
     }
 

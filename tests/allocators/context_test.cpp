@@ -58,13 +58,31 @@ TEST(static_pool, refuses_the_state_that_does_not_fit_and_serves_it_after_anothe
     }
 }
 
-TEST(static_pool, hands_out_the_lowest_free_slot) {
+TEST(static_pool, hands_out_the_slot_at_hand_and_then_the_lowest_free_one) {
     static_pool<int, 130> pool;
     std::array<void*, 130> slots;
     for (void*& s : slots) s = pool.acquire();
     for (std::size_t i = 1; i < slots.size(); ++i) EXPECT_LT(slots[i - 1], slots[i]);
     for (const std::size_t i : {129u, 64u, 3u, 63u}) pool.release(slots[i]);
-    for (const std::size_t i : {3u, 63u, 64u, 129u}) EXPECT_EQ(pool.acquire(), slots[i]);
+    for (const std::size_t i : {129u, 3u, 63u, 64u}) EXPECT_EQ(pool.acquire(), slots[i]);
+    EXPECT_EQ(pool.acquire(), nullptr);
+}
+
+TEST(static_pool, serves_no_slot_to_two_owners_after_double_releases) {
+    static_pool<int, 3> pool;
+    void* a = pool.acquire();
+    void* b = pool.acquire();
+    void* c = pool.acquire();
+    for (void* each : {a, a, b, b, a, b}) pool.release(each);
+    EXPECT_EQ(pool.usage().live, 1u);
+    EXPECT_EQ(pool.acquire(), a);
+    EXPECT_EQ(pool.acquire(), b);
+    EXPECT_EQ(pool.acquire(), nullptr);
+    pool.release(b);
+    pool.release(c);
+    pool.release(b);
+    EXPECT_EQ(pool.usage().live, 1u);
+    EXPECT_NE(pool.acquire(), pool.acquire());
     EXPECT_EQ(pool.acquire(), nullptr);
 }
 

@@ -9,6 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "alloclab/layer/counting.hpp"
+#include "alloclab/layer/locked.hpp"
+
 namespace alloclab {
 namespace {
 
@@ -108,6 +111,7 @@ TEST(registry, each_strategy_says_what_happens_when_it_is_full) {
 TEST(registry, only_what_needs_a_missing_library_is_unavailable) {
     EXPECT_EQ((available<heap<int, mimalloc_source>>()), mimalloc_source::available());
     EXPECT_EQ(available<mimalloc_source>(), mimalloc_source::available());
+    EXPECT_EQ((available<compose<heap<int, mimalloc_source>, counting, locked>>()), mimalloc_source::available());
     context_strategies<context_header>::for_each([](auto tag) {
         using s = typename decltype(tag)::type;
         if (s::name.find("mimalloc") == std::string_view::npos) {

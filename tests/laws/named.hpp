@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "alloclab/concepts.hpp"
@@ -63,13 +64,24 @@ struct only;
 template <class... Types, template <class> class Wanted>
 struct only<type_list<Types...>, Wanted> : detail::filter<type_list<>, Wanted, Types...> {};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool thread_sanitized = __has_feature(thread_sanitizer);
+#else
+inline constexpr bool thread_sanitized = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool sanitized = true;
 #elif defined(__has_feature)
-inline constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+inline constexpr bool sanitized = thread_sanitized || __has_feature(address_sanitizer);
 #else
-inline constexpr bool sanitized = false;
+inline constexpr bool sanitized = thread_sanitized;
 #endif
+
+/// False where ThreadSanitizer would report what a library does that was not compiled with it, and synchronises unseen.
+template <named S>
+inline constexpr bool threads_are_judged = !thread_sanitized || S::name.find("mimalloc") == std::string_view::npos;
 
 [[nodiscard]] inline bool is_aligned(const void* p, std::size_t align) {
     return reinterpret_cast<std::uintptr_t>(p) % align == 0;

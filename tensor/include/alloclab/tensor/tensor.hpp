@@ -58,15 +58,14 @@ struct shape {
 
 private:
     // A zero counts as 1 until the end: the strides and partial products of an empty tensor must not overflow either.
+    // No factor is below 1, so a negative dimension, which is one above PTRDIFF_MAX, is too large whatever follows.
     [[nodiscard]] constexpr std::size_t times(std::size_t n) const noexcept {
-        std::int64_t signs = 0;
         bool empty = false;
         for (const std::int64_t d : ne) {
-            signs |= d;
             empty |= d == 0;
             n = product(n, at_least_one(static_cast<std::size_t>(d)));
         }
-        return signs < 0 || !is_size(n) ? too_many : empty ? 0 : n;
+        return !is_size(n) ? too_many : empty ? 0 : n;
     }
 };
 

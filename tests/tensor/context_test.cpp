@@ -101,6 +101,21 @@ TEST(context, of_one_byte_less_than_required_is_too_small) {
     }
 }
 
+// rmm#534: initial size and maximum were equal, and refused because only one of them was rounded.
+TEST(context, sizes_that_are_no_multiple_of_anything_are_kept_and_never_exceeded) {
+    constexpr std::size_t odd = 1'000'003;
+    counted_source source;
+    context whole({.bytes = odd}, any_source(source));
+    EXPECT_EQ(whole.capacity_bytes(), odd);
+    for (std::size_t i = 0; i < odd / 128; ++i) ASSERT_NE(whole.try_new_tensor(type::f32, {1}), nullptr);
+    EXPECT_EQ(whole.try_new_tensor(type::f32, {1}), nullptr);
+    context chunks({.growing = {.first_bytes = odd, .max_bytes = odd}}, any_source(source));
+    const std::size_t before = source.traffic().live_bytes;
+    chunks.new_tensor(type::f32, {1});
+    EXPECT_EQ(source.traffic().live_bytes - before, odd);
+    EXPECT_LT(chunks.capacity_bytes(), odd);
+}
+
 TEST(context, what_is_available_considers_the_alignment) {
     malloc_source source;
     context c({.bytes = 64 + 64 + 128}, any_source(source));

@@ -174,14 +174,17 @@ private:
     [[nodiscard]] static bool runs_on_device(const tensor& t) noexcept {
         return t.op == op::copy ? at_home_on_device(t.root()) : t.offload != 0;
     }
+    // Without data, as in metadata-only models, a view has none either.
     [[nodiscard]] static void* at(void* base, std::size_t offset) noexcept {
-        return static_cast<std::byte*>(base) + offset;
+        return base != nullptr ? static_cast<std::byte*>(base) + offset : nullptr;
     }
     [[nodiscard]] void* mirror(const tensor& root) const noexcept {
         return at(device_buffer_, static_cast<std::size_t>(static_cast<std::byte*>(root.data) - host_buffer_.get()));
     }
+    // nullptr for what looks at a leaf that is not on the device.
     [[nodiscard]] void* device_address(const tensor& t) const noexcept {
         const tensor& root = t.root();
+        if (root.op == op::none && !root.input && root.extra == nullptr) return nullptr;
         void* base = at_home_on_device(root) ? extra_of(root).data[0] : mirror(root);
         return at(base, static_cast<std::size_t>(static_cast<std::byte*>(t.data) - static_cast<std::byte*>(root.data)));
     }

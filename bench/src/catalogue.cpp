@@ -29,13 +29,13 @@ std::vector<report::strategy> registered_strategies() {
                            .bounded = d.bounded,
                            .capacity = d.capacity,
                            .when_full = std::string(d.when_full),
-                           .summary = {},
                            .control = d.control});
         };
     };
     context_strategies<tensor::context>::for_each(append("context"));
     extra_strategies<device::tensor_extra>::for_each(append("extra"));
     source_strategies::for_each(append("source"));
+    given_sources::for_each(append("source"));
     return all;
 }
 

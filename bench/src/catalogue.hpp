@@ -31,7 +31,8 @@ using parameters = std::map<std::string, std::string>;
     return value;
 }
 
-/// What a cell shows beside its time. Counters are deterministic: the same in every process.
+/// What a cell shows beside its time: counts, not times. Bytes, calls and objects are the same in every process; page
+/// faults depend on the state of the heap too.
 struct observations {
     std::map<std::string, double> counters;
     std::map<std::string, std::vector<double>> series;
@@ -43,7 +44,7 @@ struct measurement {
     std::function<void(benchmark::State&)> loop = {};
     double operations = 1;
     bool times_itself = false;  ///< the loop calls SetIterationTime
-    /// Run once, untimed, before the loop.
+    /// Run once, in a process in which nothing is timed.
     std::function<void(observations&)> observe = {};
     /// Where the loop leaves what the parts of an operation took, in nanoseconds each; may be null.
     std::shared_ptr<std::map<std::string, double>> parts = {};
@@ -63,7 +64,7 @@ struct family {
     struct entry {
         std::string strategy;
         std::function<measurement(const parameters&)> make;
-        bool available;
+        bool (*available)();
     };
     report::workload about;
     std::vector<axis> axes;
@@ -83,7 +84,7 @@ public:
             if (made.about.baseline.empty()) made.about.baseline = std::string(std::string_view(S::name));
             made.entries.push_back({std::string(std::string_view(S::name)),
                                     [make, tag](const parameters& p) { return make(tag, p); },
-                                    alloclab::available<S>()});
+                                    &alloclab::available<S>});
         });
         families_.push_back(std::move(made));
     }
@@ -110,7 +111,7 @@ void add_eval_workloads(catalogue& c);
 
 /// All of them.
 [[nodiscard]] const catalogue& everything();
-/// Every strategy of the registry, sources left out.
+/// Every strategy of the registry.
 [[nodiscard]] std::vector<report::strategy> registered_strategies();
 
 }  // namespace alloclab::bench

@@ -1,7 +1,6 @@
 // Evals: the whole loop of a runtime, split into its parts. Full shapes stop before computing, since they are metadata
 // alone; small ones compute on the simulated device.
-#include <sys/resource.h>
-
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "alloclab/tensor/models/load.hpp"
 #include "alloclab/tensor/models/registry.hpp"
 #include "catalogue.hpp"
+#include "process.hpp"
 
 namespace alloclab::bench {
 namespace {
@@ -53,6 +53,8 @@ public:
             at[3] = clock::now();
             eval.attach(g);
             at[4] = clock::now();
+            // What lies inside tensors is in their context already.
+            if constexpr (!embedded_extra_strategy<X>) extras_in_eval_ = engine_.extras().usage().reserved_bytes;
             if (!model_.info().full) {
                 for (const tensor::input_value& in : model_.inputs())
                     std::memcpy(in.leaf->data, in.value, in.leaf->bytes());
@@ -81,22 +83,27 @@ public:
         return all;
     }
 
+    /// Before anything is timed: buffers have grown and pages been touched.
+    void warm_up() {
+        for (int i = 0; i < 5; ++i) once();
+        times_.fill(0);
+        evals_ = 0;
+    }
+
     void observe(observations& seen) {
-        once();
+        warm_up();
         const auto before = device_.now();
-        rusage start{}, end{};
-        ::getrusage(RUSAGE_SELF, &start);
+        const double faults = minor_faults();
         constexpr std::size_t repeats = 10;
         for (std::size_t i = 0; i < repeats; ++i) once();
-        ::getrusage(RUSAGE_SELF, &end);
         auto& n = seen.counters;
-        n["faults_per_eval"] = static_cast<double>(end.ru_minflt - start.ru_minflt) / repeats;
+        n["faults_per_eval"] = (minor_faults() - faults) / repeats;
         n["nodes"] = static_cast<double>(model_.need().graph_nodes);
         n["offloaded"] = static_cast<double>(offloaded_);
         n["metadata_bytes"] = static_cast<double>(metadata_bytes());
         n["plan_bytes"] = static_cast<double>(engine_.plan().bytes());
         n["plan_lower_bound_bytes"] = static_cast<double>(engine_.plan().lower_bound());
-        n["reserved_bytes"] = static_cast<double>(engine_.extras().usage().reserved_bytes);
+        n["reserved_bytes"] = static_cast<double>(metadata_bytes() + extras_in_eval_);
         if (!model_.info().full) n["device_ns_per_eval"] = static_cast<double>(device_.now() - before) / repeats;
     }
 
@@ -110,6 +117,7 @@ private:
     device::sim_device device_{std::size_t{8} << 30};
     std::size_t offload_;
     std::size_t offloaded_ = 0;
+    std::size_t extras_in_eval_ = 0;
     engine_type engine_;
     std::array<double, part_count> times_{};
     std::size_t evals_ = 0;
@@ -123,11 +131,40 @@ measurement evals(const parameters& p, std::size_t offload) {
     made.parts = std::make_shared<std::map<std::string, double>>();
     made.loop = [=, parts = made.parts](benchmark::State& state) {
         const auto loop = std::make_unique<eval_loop<S, X>>(model, reset, offload);
+        loop->warm_up();
         for (auto _ : state) loop->once();
         *parts = loop->parts();
     };
     made.observe = [=](observations& seen) { std::make_unique<eval_loop<S, X>>(model, reset, offload)->observe(seen); };
     return made;
+}
+
+// One graph after another, in a context over the caller's buffer, over one of its own, or growing from 4 KiB.
+template <class S>
+measurement graph_builds(const parameters& p) {
+    const std::string kind = p.at("buffer");
+    const bool reset = p.at("context") == "reset";
+    measurement m;
+    m.loop = [kind, reset](benchmark::State& state) {
+        tensor::loaded_model model(*tensor::find_model("llama-2-7b"));
+        const std::size_t bytes = model.need().bytes() + tensor::context::alignment;
+        std::vector<std::byte> buffer(kind == "caller" ? bytes : 0);
+        const tensor::context_options options{.bytes = kind == "growing" ? 4096 : bytes,
+                                              .buffer = buffer,
+                                              .growing = kind == "growing" ? growth{} : fixed};
+        const auto home = std::make_unique<tensor::contexts<S>>();
+        tensor::context_ptr context;
+        const auto build = [&] {
+            if (context == nullptr || !reset) {
+                context.reset();
+                context = home->make(options);
+            } else context->reset();
+            model.build(*context, *context->new_graph(model.need().graph_nodes));
+        };
+        for (int i = 0; i < 5; ++i) build();
+        for (auto _ : state) build();
+    };
+    return m;
 }
 
 const axis models{
@@ -147,6 +184,16 @@ void add_eval_workloads(catalogue& c) {
          .axis = ""},
         {models, {"context", {"reset", "fresh"}, {"fresh"}}},
         [](auto tag, const parameters& p) { return evals<typename decltype(tag)::type, bump_arena<extra>>(p, 200); });
+    c.add<context_strategies<tensor::context>>(
+        {.name = "eval/buffers",
+         .kind = "context",
+         .title = "Build the llama-2-7b decode graph in a context, by where its buffer comes from",
+         .question = "Whether a buffer that grows, or one made anew for each eval, costs anything",
+         .unit = "ns/graph",
+         .baseline = "",
+         .axis = ""},
+        {{"buffer", {"caller", "fixed", "growing"}, {"fixed", "growing"}}, {"context", {"reset", "fresh"}, {"fresh"}}},
+        [](auto tag, const parameters& p) { return graph_builds<typename decltype(tag)::type>(p); });
     c.add<extra_strategies<extra>>({.name = "eval/extras",
                                     .kind = "extra",
                                     .title = "One decode step, everything offloaded, its extras from each strategy",

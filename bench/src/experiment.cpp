@@ -15,6 +15,7 @@ namespace alloclab::bench {
 namespace {
 
 using clock = std::chrono::steady_clock;
+constexpr double longest_seconds = 60;  // of one measurement
 
 bool is_pattern(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
 
@@ -79,26 +80,31 @@ void check_names(const plan& p) {
     for (const family& f : everything().families()) {
         workloads.insert(f.about.name);
         for (const auto& e : f.entries) strategies.insert(e.strategy);
-        for (const axis& a : f.axes) {
-            axes.insert(a.name);
-            if (const auto asked = p.values.find(a.name); asked != p.values.end())
-                for (const std::string& value : asked->second) check_value(a, value);
-        }
+        for (const axis& a : f.axes) axes.insert(a.name);
     }
     must_exist("workload", p.workloads, workloads);
     must_exist("strategy", p.strategies, strategies);
-    for (const auto& [name, values] : p.values)
+    for (const auto& [name, values] : p.values) {
         if (!axes.contains(name)) throw unknown_name("no parameter \"" + name + "\"; there are " + listed(axes));
+        if (values.empty()) throw unknown_name("no value for " + name);
+        if (std::set(values.begin(), values.end()).size() != values.size())
+            throw unknown_name("a value of " + name + " stands twice in " + listed(values));
+    }
+    for (const family& f : everything().families()) {
+        if (!chosen(p.workloads, f.about.name)) continue;
+        for (const axis& a : f.axes)
+            if (const auto asked = p.values.find(a.name); asked != p.values.end())
+                for (const std::string& value : asked->second) check_value(a, value);
+    }
 }
 
 class progress {
 public:
-    progress(std::size_t total, std::size_t blocks) : total_(total), blocks_(blocks) {}
+    explicit progress(std::size_t total) : total_(total) {}
 
-    void block(std::size_t number) {
+    void phase(const std::string& name) {
         if (!terminal_)
-            std::fprintf(stderr, "block %zu of %zu, %zu of %zu measurements, %.0f s\n", number + 1, blocks_, done_,
-                         total_, seconds());
+            std::fprintf(stderr, "%s: %zu of %zu measurements, %.0f s\n", name.c_str(), done_, total_, seconds());
     }
     void next(const job& j) {
         if (terminal_) {
@@ -119,7 +125,7 @@ public:
 
 private:
     bool terminal_ = ::isatty(STDERR_FILENO) != 0;
-    std::size_t total_, blocks_;
+    std::size_t total_;
     std::size_t done_ = 0;
     clock::time_point start_ = clock::now();
 };
@@ -134,13 +140,12 @@ std::vector<std::vector<job>> select(const plan& p) {
         for (const parameters& where : combinations(f, p)) {
             std::vector<job> group;
             for (const auto& e : f.entries)
-                if (chosen(p.strategies, e.strategy))
-                    group.push_back({f.about.name, e.strategy, where, p.min_seconds, false});
+                if (chosen(p.strategies, e.strategy)) group.push_back({f.about.name, e.strategy, where, p.min_seconds});
             // Ratios need the baseline beside whatever was picked.
             const auto& base = f.about.baseline;
             if (!group.empty() &&
                 std::none_of(group.begin(), group.end(), [&](const job& j) { return j.strategy == base; }))
-                group.insert(group.begin(), {f.about.name, base, where, p.min_seconds, false});
+                group.insert(group.begin(), {f.about.name, base, where, p.min_seconds});
             if (!group.empty()) groups.push_back(std::move(group));
         }
     }
@@ -170,36 +175,42 @@ void carry_out(const plan& p, std::vector<std::vector<job>> groups, report::run&
         for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
         return order;
     };
-    progress shown(cells * p.blocks, p.blocks);
+    progress shown(cells * (p.blocks + 1));
     std::vector<bool> settled(cells, false);  // refused, failed, or without a time to take
-    for (std::size_t block = 0; block < p.blocks && !r.partial; ++block) {
-        shown.block(block);
+    const auto each_cell = [&](auto&& visit) {
         for (const std::size_t g : shuffled(groups.size()))
             for (const std::size_t i : shuffled(groups[g].size())) {
                 const std::size_t at = cell_of[g][i];
                 if (settled[at] || r.partial) continue;
+                shown.next(groups[g][i]);
                 job j = groups[g][i];
-                j.observe = block == 0;
-                shown.next(j);
-                outcome o = measure_apart(j, 60);
-                if (interrupted()) {
-                    r.partial = true;
-                    continue;
-                }
-                report::cell& cell = r.cells[at];
-                if (block == 0) {
-                    cell.counters = std::move(o.seen.counters);
-                    cell.series = std::move(o.seen.series);
-                }
-                if (o.timed && o.error.empty()) {
-                    cell.samples.push_back({block, o.value});
-                    for (const auto& [part, value] : o.parts) cell.parts[part] += value;
-                } else {
-                    cell.error = o.refusal.empty() ? o.error : o.refusal;
-                    settled[at] = true;
-                    shown.skip(p.blocks - block - 1);
-                }
+                const outcome o = visit(j, r.cells[at]);
+                r.partial = interrupted();
+                if (r.partial) continue;
+                r.cells[at].refusal = o.refusal;
+                r.cells[at].error = o.error;
+                settled[at] = !o.refusal.empty() || !o.error.empty() || !o.has_time;
+                if (settled[at]) shown.skip(p.blocks);
             }
+    };
+
+    shown.phase("counts");
+    each_cell([](job& j, report::cell& cell) {
+        j.task = job::observing;
+        outcome o = measure_apart(j, longest_seconds);
+        cell.counters = std::move(o.seen.counters);
+        cell.series = std::move(o.seen.series);
+        return o;
+    });
+    for (std::size_t block = 0; block < p.blocks && !r.partial; ++block) {
+        shown.phase("block " + std::to_string(block + 1) + " of " + std::to_string(p.blocks));
+        each_cell([block](job& j, report::cell& cell) {
+            outcome o = measure_apart(j, longest_seconds);
+            if (!o.timed) return o;
+            cell.samples.push_back({block, o.value});
+            for (const auto& [part, value] : o.parts) cell.parts[part] += value;
+            return o;
+        });
     }
     shown.end();
     for (report::cell& cell : r.cells)

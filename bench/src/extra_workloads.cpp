@@ -1,16 +1,16 @@
 // Extras: an eval's worth of them, and whether they come back.
-#include <sys/resource.h>
-
 #include <memory>
 
 #include "alloclab/device/tensor_extra.hpp"
 #include "alloclab/extra/offload_scope.hpp"
-#include "alloclab/layer/counting.hpp"
 #include "catalogue.hpp"
 #include "keep.hpp"
+#include "process.hpp"
 
 namespace alloclab::bench {
 namespace {
+
+constexpr std::size_t warm_up = 5;  // evals: the ring has then been round once at 1061 tensors
 
 /// An extra strategy and, for one that lives inside tensors, the tensors' room.
 template <class S>
@@ -49,42 +49,35 @@ private:
     }
 };
 
-double minor_faults() {
-    rusage used{};
-    ::getrusage(RUSAGE_SELF, &used);
-    return static_cast<double>(used.ru_minflt);
-}
-
 template <class S>
 measurement evals(std::size_t tensors) {
-    std::string refusal;
-    {
-        const auto once = std::make_unique<extras<S>>(tensors);
-        const std::size_t fit = once->eval(tensors);
-        if (fit < tensors) refusal = "refused extra " + std::to_string(fit + 1) + " of an eval";
+    measurement m;
+    const std::size_t fit = std::make_unique<extras<S>>(tensors)->eval(tensors);
+    if (fit < tensors) {
+        m.refusal = "full at " + std::to_string(fit) + " extras of an eval";
+        return m;
     }
-    return {.loop =
-                [tensors](benchmark::State& state) {
-                    const auto all = std::make_unique<extras<S>>(tensors);
-                    for (auto _ : state) benchmark::DoNotOptimize(all->eval(tensors));
-                },
-            .operations = static_cast<double>(tensors),
-            .observe =
-                [tensors](observations& seen) {
-                    const auto all = std::make_unique<extras<S>>(tensors);
-                    all->eval(tensors);
-                    const std::size_t calls = all->strategy.usage().source_calls;
-                    const double faults = minor_faults();
-                    constexpr std::size_t repeats = 20;
-                    for (std::size_t i = 0; i < repeats; ++i) all->eval(tensors);
-                    seen.counters["faults_per_eval"] = (minor_faults() - faults) / repeats;
-                    seen.counters["source_calls_per_eval"] =
-                        static_cast<double>(all->strategy.usage().source_calls - calls) / repeats;
-                    const offload_scope scope(all->strategy);
-                    all->take(tensors);
-                    seen.counters["reserved_bytes"] = static_cast<double>(all->strategy.usage().reserved_bytes);
-                },
-            .refusal = refusal};
+    m.operations = static_cast<double>(tensors);
+    m.loop = [tensors](benchmark::State& state) {
+        const auto all = std::make_unique<extras<S>>(tensors);
+        for (std::size_t i = 0; i < warm_up; ++i) all->eval(tensors);
+        for (auto _ : state) benchmark::DoNotOptimize(all->eval(tensors));
+    };
+    m.observe = [tensors](observations& seen) {
+        const auto all = std::make_unique<extras<S>>(tensors);
+        for (std::size_t i = 0; i < warm_up; ++i) all->eval(tensors);
+        const std::size_t calls = all->strategy.usage().source_calls;
+        const double faults = minor_faults();
+        constexpr std::size_t repeats = 20;
+        for (std::size_t i = 0; i < repeats; ++i) all->eval(tensors);
+        seen.counters["faults_per_eval"] = (minor_faults() - faults) / repeats;
+        seen.counters["source_calls_per_eval"] =
+            static_cast<double>(all->strategy.usage().source_calls - calls) / repeats;
+        const offload_scope scope(all->strategy);
+        all->take(tensors);
+        seen.counters["reserved_bytes"] = static_cast<double>(all->strategy.usage().reserved_bytes);
+    };
+    return m;
 }
 
 template <class S>
@@ -106,42 +99,34 @@ measurement growth_over_evals() {
 }
 
 template <class E>
-using list = extra_strategies<E>;
+void add_evals(catalogue& c, std::string name, const std::string& size, std::string question, std::vector<axis> axes) {
+    c.add<extra_strategies<E>>({.name = std::move(name),
+                                .kind = "extra",
+                                .title = "Give each of an eval's tensors an extra of " + size + ", then end the eval",
+                                .question = std::move(question),
+                                .unit = "ns/extra",
+                                .baseline = "",
+                                .axis = "tensors"},
+                               std::move(axes), [](auto tag, const parameters& p) {
+                                   return evals<typename decltype(tag)::type>(number(p, "tensors"));
+                               });
+}
 
 }  // namespace
 
 void add_extra_workloads(catalogue& c) {
-    c.add<list<device::tensor_extra>>(
-        {.name = "extra/eval",
-         .kind = "extra",
-         .title = "Give each of an eval's tensors an extra of 1152 bytes, then end the eval",
-         .question = "What the bookkeeping of a GPU backend costs per tensor, by the number of tensors",
-         .unit = "ns/extra",
-         .baseline = "",
-         .axis = "tensors"},
-        {{"tensors", {"16", "64", "256", "1061", "4096", "8192"}, {"64", "1061", "8192"}, 1, 1'000'000}},
-        [](auto tag, const parameters& p) { return evals<typename decltype(tag)::type>(number(p, "tensors")); });
-    c.add<list<device::legacy_tensor_extra>>(
-        {.name = "extra/eval_256",
-         .kind = "extra",
-         .title = "Give each of an eval's tensors an extra of 256 bytes, the size of mid-2023, then end the eval",
-         .question = "How much of it is clearing memory",
-         .unit = "ns/extra",
-         .baseline = "",
-         .axis = "tensors"},
-        {{"tensors", {"64", "1061"}, {"1061"}, 1, 1'000'000}},
-        [](auto tag, const parameters& p) { return evals<typename decltype(tag)::type>(number(p, "tensors")); });
-    c.add<list<device::compact_tensor_extra>>(
-        {.name = "extra/eval_72",
-         .kind = "extra",
-         .title = "Give each of an eval's tensors an extra of 72 bytes, for one device, then end the eval",
-         .question = "What is left when an extra has only the fields in use",
-         .unit = "ns/extra",
-         .baseline = "",
-         .axis = "tensors"},
-        {{"tensors", {"64", "1061"}, {"1061"}, 1, 1'000'000}},
-        [](auto tag, const parameters& p) { return evals<typename decltype(tag)::type>(number(p, "tensors")); });
-    c.add<list<device::tensor_extra>>(
+    constexpr std::size_t most = 1'000'000;
+    const axis few{"tensors", {"64", "1061"}, {"1061"}, 1, most};
+    add_evals<device::tensor_extra>(
+        c, "extra/eval", "1152 bytes",
+        "What the bookkeeping of a GPU backend costs per tensor, by the number of tensors",
+        {{"heap", {"aged", "bare"}, {"aged"}},
+         {"tensors", {"16", "64", "256", "1061", "4096", "8192"}, {"64", "1061", "8192"}, 1, most}});
+    add_evals<device::legacy_tensor_extra>(c, "extra/eval_256", "256 bytes, the size of mid-2023",
+                                           "How much of it is clearing memory", {few});
+    add_evals<device::compact_tensor_extra>(c, "extra/eval_72", "72 bytes, for one device",
+                                            "What is left when an extra has only the fields in use", {few});
+    c.add<extra_strategies<device::tensor_extra>>(
         {.name = "extra/growth",
          .kind = "extra",
          .title = "Live extras over 1000 evals of 200 offloaded tensors",

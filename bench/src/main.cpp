@@ -125,9 +125,10 @@ std::string now_in_utc() {
 void check_writable(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(file)) throw std::runtime_error(file.string() + " is a folder; expected a file");
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
+    if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return;  // /dev/stdout
     std::filesystem::path beside = file;
-    beside += ".probe";
-    std::FILE* probe = std::fopen(beside.c_str(), "w");
+    beside += "." + std::to_string(::getpid()) + ".probe";
+    std::FILE* probe = std::fopen(beside.c_str(), "wx");
     if (probe == nullptr) throw std::runtime_error("cannot write " + file.string() + ": " + std::strerror(errno));
     std::fclose(probe);
     std::filesystem::remove(beside);
@@ -179,8 +180,8 @@ int run(run_options options, const std::string& command) {
     std::size_t measured = 0, broken = 0;
     for (const report::cell& c : r.cells) {
         measured += c.samples.empty() && c.series.empty() ? 0 : 1;
-        // A refusal is an answer; a worker that failed is not.
-        if (c.error.starts_with("worker") || c.error.starts_with("ended by") || c.error.starts_with("not through")) {
+        // A refusal is an answer; a cell that could not be measured is none.
+        if (!c.error.empty()) {
             ++broken;
             std::cerr << "failed: " << c.workload << ' ' << c.strategy << ": " << c.error << '\n';
         }
@@ -273,7 +274,8 @@ int parsed(int argc, char** argv) {
     worker_command->add_option("strategy", one.strategy)->required();
     worker_command->add_option("parameters", where);
     worker_command->add_option("--min-time", one.min_seconds);
-    worker_command->add_flag("--observe", one.observe);
+    bool observe = false;
+    worker_command->add_flag("--observe", observe, "Counters and series instead of a time");
 
     try {
         app.parse(argc, argv);
@@ -285,7 +287,10 @@ int parsed(int argc, char** argv) {
 
     if (*list_command) return list(as_json);
     if (*report_command) return report_on(input, folder, quiet);
-    if (*worker_command) return worker(one, where);
+    if (*worker_command) {
+        if (observe) one.task = job::observing;
+        return worker(one, where);
+    }
     if (options.what.quick) {
         if (blocks->count() == 0) options.what.blocks = 6;
         if (min_time->count() == 0) min_milliseconds = 3;

@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "process.hpp"
+
 namespace alloclab::bench {
 namespace {
 
@@ -102,7 +104,7 @@ std::pair<pipe_end, pipe_end> make_pipe() {
 std::vector<std::string> command_of(const job& j) {
     std::vector<std::string> words{"alloclab", "worker",     j.workload,
                                    j.strategy, "--min-time", std::to_string(j.min_seconds)};
-    if (j.observe) words.emplace_back("--observe");
+    if (j.task == job::observing) words.emplace_back("--observe");
     for (const auto& [name, value] : j.where) words.push_back(name + "=" + value);
     return words;
 }
@@ -146,11 +148,14 @@ outcome measure(const job& j) {
     if (f == nullptr) return result.error = "no workload " + j.workload, result;
     for (const family::entry& e : f->entries) {
         if (e.strategy != j.strategy) continue;
-        if (!e.available) return result.refusal = "not available on this system", result;
+        if (!e.available()) return result.refusal = "not available on this system", result;
+        if (const auto heap = j.where.find("heap"); heap == j.where.end() || heap->second == "aged") age_heap();
         const measurement m = e.make(j.where);
-        if (!m.refusal.empty()) return result.refusal = m.refusal, result;
-        if (j.observe && m.observe) m.observe(result.seen);
-        if (m.loop) time_loop(j, m, result);
+        result.refusal = m.refusal;
+        result.has_time = static_cast<bool>(m.loop);
+        if (j.task == job::observing) {
+            if (m.observe) m.observe(result.seen);
+        } else if (m.loop && m.refusal.empty()) time_loop(j, m, result);
         return result;
     }
     return result.error = "no strategy " + j.strategy + " in " + j.workload, result;
@@ -196,9 +201,9 @@ outcome measure_apart(const job& j, double limit_seconds) {
 }
 
 std::string to_line(const outcome& o) {
-    return nlohmann::json{{"timed", o.timed},        {"value", o.value}, {"counters", o.seen.counters},
-                          {"series", o.seen.series}, {"parts", o.parts}, {"refusal", o.refusal},
-                          {"error", o.error}}
+    return nlohmann::json{{"has_time", o.has_time},      {"timed", o.timed},        {"value", o.value},
+                          {"counters", o.seen.counters}, {"series", o.seen.series}, {"parts", o.parts},
+                          {"refusal", o.refusal},        {"error", o.error}}
                .dump() +
            "\n";
 }
@@ -206,6 +211,7 @@ std::string to_line(const outcome& o) {
 outcome from_line(const std::string& line) {
     const auto j = nlohmann::json::parse(line);
     outcome o;
+    j.at("has_time").get_to(o.has_time);
     j.at("timed").get_to(o.timed);
     j.at("value").get_to(o.value);
     j.at("counters").get_to(o.seen.counters);

@@ -12,10 +12,11 @@ struct job {
     std::string workload, strategy;
     parameters where;
     double min_seconds = 0.02;
-    bool observe = false;  ///< counters and series too
+    enum task { timing, observing } task = timing;  ///< counters and series are taken in a process of their own
 };
 
 struct outcome {
+    bool has_time = false;  ///< the cell has a time to take
     bool timed = false;
     double value = 0;  ///< in the workload's unit
     observations seen;

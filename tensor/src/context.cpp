@@ -199,6 +199,10 @@ void context::reset() noexcept {
 struct usage context::usage() const noexcept {
     struct usage seen = metadata_.usage();
     seen.live = tensors_;
+    if (!owned_.empty()) {
+        ++seen.source_calls;
+        seen.reserved_bytes += owned_slack;
+    }
     return seen;
 }
 

@@ -76,6 +76,8 @@ TEST(static_pool, serves_no_slot_to_two_owners_after_double_releases) {
     for (void* each : {a, a, b, b, a, b}) pool.release(each);
     EXPECT_EQ(pool.usage().live, 1u);
     EXPECT_EQ(pool.acquire(), a);
+    pool.release(b);  // free, while none is at hand
+    EXPECT_EQ(pool.usage().live, 2u);
     EXPECT_EQ(pool.acquire(), b);
     EXPECT_EQ(pool.acquire(), nullptr);
     pool.release(b);

@@ -44,7 +44,7 @@ class list(unittest.TestCase):
         by_name = {s["name"]: s for s in listed["strategies"]}
         for name in ["heap_malloc", "heap_aligned_malloc", "heap_mimalloc", "static_pool", "hybrid", "scan_pool",
                      "scan_pool_lock_over_buffer", "first_call_heap", "per_tensor", "free_list", "bump_arena", "ring",
-                     "inline_extra", "leaky", "malloc", "aligned_malloc", "mimalloc", "pages"]:
+                     "inline_extra", "leaky", "malloc", "aligned_malloc", "mimalloc", "pages", "buffer"]:
             self.assertIn(name, by_name)
         self.assertEqual(len(by_name), len(listed["strategies"]))
         for s in listed["strategies"]:
@@ -83,7 +83,7 @@ class run(in_folder):
         self.assertIn("(the C library)", facts["malloc served by"])
         mimalloc = next(c for c in seen["cells"] if c["strategy"] == "heap_mimalloc")
         if facts["mimalloc"] == "absent":
-            self.assertIn("not available", mimalloc["error"])
+            self.assertIn("not available", mimalloc["refusal"])
         else:
             self.assertEqual(len(mimalloc["samples"]), 2)
 
@@ -99,13 +99,15 @@ class run(in_folder):
         seen = self.measure("-w", "context/whisper_states", "-s", "static_pool,hybrid", "-p", "states=9,10,15,16")
         cells = {(c["strategy"], c["parameters"]["contexts"], c["parameters"]["states"]): c for c in seen["cells"]}
         for contexts, fits, refuses in [("7", "9", "10"), ("4", "15", "16")]:
-            self.assertEqual(cells["static_pool", contexts, fits]["error"], "")
-            self.assertIn("refused context 65", cells["static_pool", contexts, refuses]["error"])
-            self.assertEqual(cells["hybrid", contexts, refuses]["error"], "")
-        self.assertEqual(cells["hybrid", "7", "16"]["counters"]["contexts_in_back"], 16 * 7 + 1 - 64)
+            self.assertEqual(cells["static_pool", contexts, fits]["refusal"], "")
+            self.assertIn("refused context 65", cells["static_pool", contexts, refuses]["refusal"])
+            self.assertEqual(cells["static_pool", contexts, refuses]["error"], "")
+            self.assertEqual(cells["hybrid", contexts, refuses]["refusal"], "")
+        spilled = cells["hybrid", "7", "16"]["counters"]
+        self.assertEqual((spilled["contexts_in_front"], spilled["contexts_in_back"]), (64, 16 * 7 + 1 - 64))
 
     def test_splits_an_eval_into_its_parts(self):
-        seen = self.measure("-w", "eval/*", "-s", "hybrid,bump_arena", "--model", "llama-2-7b,llama-3-8b-small")
+        seen = self.measure("-w", "eval/contexts,eval/extras", "-s", "hybrid,bump_arena", "--model", "llama-2-7b,llama-3-8b-small")
         for cell in seen["cells"]:
             parts = {"context", "build", "plan", "extras"}
             if cell["parameters"]["model"].endswith("-small"):
@@ -131,6 +133,8 @@ class bad_input(in_folder):
             ("whole number from 0", ["--live", "many"]),
             ("whole number from 1", ["--threads", "0"]),
             ("one of 7, 4", ["-p", "contexts=5"]),
+            ("stands twice", ["--live", "8,8"]),
+            ("no value", ["-p", "live="]),
             ("no parameter", ["-p", "colour=red"]),
             ("name=value", ["-p", "live"]),
             ("--blocks", ["--blocks", "0"]),

@@ -137,7 +137,7 @@ TYPED_TEST_P(extra_laws, live_extras_are_distinct_and_keep_their_contents) {
         record* e = this->extras.acquire(i % 3 == 0 ? lifetime::persistent : lifetime::temporary);
         ASSERT_NE(e, nullptr);
         EXPECT_TRUE(is_aligned(e, alignof(record)));
-        *e = {{}, i, 0};
+        e->number = i;
         live.push_back(e);
     }
     EXPECT_EQ(std::set<record*>(live.begin(), live.end()).size(), live.size());

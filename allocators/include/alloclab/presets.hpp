@@ -27,7 +27,6 @@ struct locked_static_pool : compose<static_pool<T, N>, locked> {
 template <class T, std::size_t N = 64>
 struct locked_hybrid : compose<hybrid<T, N>, locked> {
     static constexpr std::string_view name = "locked_hybrid";
-    static constexpr std::string_view when_full = hybrid<T, N>::when_full;
 };
 
 }  // namespace alloclab

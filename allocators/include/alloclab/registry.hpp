@@ -20,6 +20,7 @@
 #include "alloclab/extra/ring.hpp"
 #include "alloclab/presets.hpp"
 #include "alloclab/source/aligned_malloc.hpp"
+#include "alloclab/source/buffer.hpp"
 #include "alloclab/source/malloc.hpp"
 #include "alloclab/source/mimalloc.hpp"
 #include "alloclab/source/pages.hpp"
@@ -27,11 +28,15 @@
 
 namespace alloclab {
 
+/// The first is the baseline.
 using source_strategies = type_list<  //
     malloc_source,                    //
     aligned_malloc_source,            //
     mimalloc_source,                  //
     pages_source>;
+
+/// A source of memory that its user has; listed, but not made and measured by itself.
+using given_sources = type_list<buffer_source>;
 
 /// For contexts whose header is a T. The first is the baseline.
 template <class T>
@@ -68,10 +73,15 @@ struct description {
     bool leaks;
 };
 
-/// Reads a strategy's traits; what it does not say has the value that most have.
+/// Reads a strategy's traits; what it does not say is as in the base that it wraps, else as in most.
 template <named S>
 [[nodiscard]] constexpr description describe() noexcept {
     description d{S::name, S::threads, false, 0, "nullptr, when the source is exhausted", false, false};
+    if constexpr (requires(S & s) { s.base(); }) {
+        d = describe<std::remove_reference_t<decltype(std::declval<S&>().base())>>();
+        d.name = S::name;
+        d.threads = S::threads;
+    }
     if constexpr (bounded<S>) {
         d.bounded = true;
         d.capacity = S::capacity;
@@ -89,6 +99,9 @@ template <named S>
     if constexpr (requires { S::available(); }) return S::available();
     else if constexpr (requires(S & s) { s.source().available(); })
         return std::remove_reference_t<decltype(std::declval<S&>().source())>::available();
+    else if constexpr (requires(S & s) { s.front(), s.back(); })
+        return available<std::remove_reference_t<decltype(std::declval<S&>().front())>>() &&
+               available<std::remove_reference_t<decltype(std::declval<S&>().back())>>();
     else if constexpr (requires(S & s) { s.base(); })
         return available<std::remove_reference_t<decltype(std::declval<S&>().base())>>();
     else return true;

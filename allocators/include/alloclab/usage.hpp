@@ -71,8 +71,14 @@ public:
             }
         } else if (seen < n) value_ = n;
     }
-    void set(std::size_t n) noexcept { value_ = n; }
-    [[nodiscard]] std::size_t get() const noexcept { return value_; }
+    void set(std::size_t n) noexcept {
+        if constexpr (Use == thread_use::shared) value_.store(n, std::memory_order_relaxed);
+        else value_ = n;
+    }
+    [[nodiscard]] std::size_t get() const noexcept {
+        if constexpr (Use == thread_use::shared) return value_.load(std::memory_order_relaxed);
+        else return value_;
+    }
 
 private:
     std::conditional_t<Use == thread_use::shared, std::atomic<std::size_t>, std::size_t> value_{0};

@@ -65,7 +65,7 @@ decoder_step build_llama(context& c, graph& g, const llama_model& m, const kv_ca
         x = add(c, matmul(c, layer.w2, mul(c, gate, matmul(c, layer.w3, normed))), x);
     }
     step.logits = matmul(c, m.output, norm(x, m.norm));
-    step.logits->output = 1;
+    step.logits->output = true;
     g.expand(step.logits);
     return step;
 }

@@ -134,7 +134,7 @@ void whisper_cross(context& c, graph& g, const whisper_model& m, const whisper_s
 whisper_encoder_step build_whisper_encoder(context& c, graph& g, const whisper_model& m, const whisper_state& state) {
     tensor* mel = c.new_input(type::f32, {2 * m.shape.audio_context, m.shape.mels});
     tensor* audio = whisper_encode(c, m, whisper_conv(c, m, mel));
-    audio->output = 1;
+    audio->output = true;
     g.expand(audio);
     whisper_cross(c, g, m, state, audio);
     return {mel, audio};
@@ -158,7 +158,7 @@ decoder_step build_whisper_decoder(context& c, graph& g, const whisper_model& m,
         x = apply(c, mlp, x);
     }
     step.logits = matmul(c, m.embedding, apply(c, m.text_norm, x));
-    step.logits->output = 1;
+    step.logits->output = true;
     g.expand(step.logits);
     return step;
 }

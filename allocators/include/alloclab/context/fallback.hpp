@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "alloclab/compose.hpp"
 #include "alloclab/concepts.hpp"
@@ -23,6 +24,13 @@ public:
     static constexpr std::string_view name = joined<open, Front::name, comma, Back::name, close>;
     static constexpr thread_use threads = weaker(Front::threads, Back::threads);
     static constexpr std::string_view when_full = "the back serves";
+
+    fallback() = default;
+    /// Makes the back from the arguments: a heap over a source that has a state.
+    template <class... Arguments>
+    requires(sizeof...(Arguments) > 0 &&
+             std::constructible_from<Back, Arguments...>) explicit fallback(Arguments&&... for_back)
+        : back_(std::forward<Arguments>(for_back)...) {}
 
     /// Storage for one value_type; nullptr when both are exhausted.
     [[nodiscard]] void* acquire() noexcept {

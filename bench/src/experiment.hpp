@@ -18,7 +18,7 @@ struct plan {
     std::map<std::string, std::vector<std::string>> values;  ///< by axis, instead of its own
     bool quick = false;
     std::size_t blocks = 7;
-    double min_seconds = 0.02;
+    double min_seconds = 0.01;
     std::uint64_t seed = 1;
 };
 

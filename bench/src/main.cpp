@@ -236,7 +236,7 @@ int parsed(int argc, char** argv) {
     list_command->add_flag("--json", as_json, "As JSON");
 
     run_options options;
-    std::size_t min_milliseconds = 20;
+    std::size_t min_milliseconds = 10;
     auto* run_command = app.add_subcommand("run", "Measure and write run.json");
     run_command
         ->add_option("-w,--workload", options.what.workloads, "Names or patterns such as 'context/*'; all by default")

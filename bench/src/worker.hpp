@@ -11,7 +11,7 @@ namespace alloclab::bench {
 struct job {
     std::string workload, strategy;
     parameters where;
-    double min_seconds = 0.02;
+    double min_seconds = 0.01;
     enum task { timing, observing } task = timing;  ///< counters and series are taken in a process of their own
 };
 

@@ -93,12 +93,12 @@ std::optional<chart> parts_chart(const chapter& ch, const panel& p) {
 
 std::optional<chart> bytes_chart(const chapter& ch, const panel& p) {
     constexpr std::array<const char*, 2> counters{"peak_bytes", "reserved_bytes"};
-    const std::string at = busiest(p, has_counters);
+    const std::string at = counted_place(p);
     double largest = 0;
     for (const std::string& name : p.strategies) {
         for (const char* counter : counters) {
             const comparison* c = p.find(name, at);
-            if (c == nullptr) continue;
+            if (c == nullptr || !c->of->refusal.empty()) continue;
             if (const auto value = c->of->counters.find(counter); value != c->of->counters.end())
                 largest = std::max(largest, value->second);
         }
@@ -110,7 +110,7 @@ std::optional<chart> bytes_chart(const chapter& ch, const panel& p) {
         const std::size_t before = rows.size();
         for (const std::string& name : p.strategies) {
             const comparison* c = p.find(name, at);
-            if (c == nullptr) continue;
+            if (c == nullptr || !c->of->refusal.empty()) continue;
             const auto value = c->of->counters.find(counter);
             if (value == c->of->counters.end()) continue;
             rows.push_back(json(fields{{"s", json_string(name)},
@@ -127,6 +127,7 @@ std::optional<chart> bytes_chart(const chapter& ch, const panel& p) {
 
 std::optional<chart> growth_chart(const chapter& ch, const panel& p, const std::string& key) {
     const std::string at = busiest(p, [&](const cell& c) { return c.series.count(key) != 0; });
+    const byte_unit unit = unit_of(p, key);
     std::vector<std::string> lines;
     for (const std::string& name : p.strategies) {
         const comparison* c = p.find(name, at);
@@ -135,16 +136,14 @@ std::optional<chart> growth_chart(const chapter& ch, const panel& p, const std::
         if (series == c->of->series.end()) continue;
         std::vector<std::string> points;
         for (const auto& [eval, value] : outline(series->second))
-            points.push_back(fmt::format("[{},{}]", eval, json(value)));
+            points.push_back(fmt::format("[{},{}]", eval, json(value / unit.bytes)));
         if (!points.empty()) lines.push_back(json(fields{{"s", json_string(name)}, {"points", json(points)}}));
     }
     if (lines.empty()) return std::nullopt;
-    fields members = common("growth", *ch.on, "");
+    fields members = common("growth", *ch.on, unit.name);
     members.emplace_back("label", json_string(label(key)));
     members.emplace_back("lines", json(lines));
-    std::string caption = label(key) + " over evals" + place(ch, at);
-    caption[0] = static_cast<char>(caption[0] >= 'a' && caption[0] <= 'z' ? caption[0] - 'a' + 'A' : caption[0]);
-    return chart{caption, json(members)};
+    return chart{capital(full_label(key)) + " over evals" + place(ch, at), json(members)};
 }
 
 }  // namespace

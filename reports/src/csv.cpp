@@ -8,7 +8,7 @@
 namespace alloclab::report {
 namespace {
 
-constexpr std::array fixed{"workload", "strategy", "block", "value", "unit", "error"};
+constexpr std::array fixed{"workload", "strategy", "block", "value", "unit", "refusal", "error"};
 
 std::string quoted(const std::string& field) {
     if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
@@ -31,7 +31,7 @@ std::string to_csv(const run& r) {
 
     std::string out = "workload,strategy,";
     for (const std::string& name : parameters) out += quoted(heading(name)) + ',';
-    out += "block,value,unit,error\r\n";
+    out += "block,value,unit,refusal,error\r\n";
 
     for (const cell& c : r.cells) {
         const auto on = std::find_if(r.workloads.begin(), r.workloads.end(),
@@ -41,8 +41,8 @@ std::string to_csv(const run& r) {
             const auto value = c.parameters.find(name);
             lead += (value == c.parameters.end() ? "" : quoted(value->second)) + ',';
         }
-        const std::string tail =
-            ',' + (on == r.workloads.end() ? "" : quoted(on->unit)) + ',' + quoted(c.error) + "\r\n";
+        const std::string tail = ',' + (on == r.workloads.end() ? "" : quoted(on->unit)) + ',' + quoted(c.refusal) +
+                                 ',' + quoted(c.error) + "\r\n";
         for (const sample& s : c.samples) out += lead + std::to_string(s.block) + ',' + exact(s.value) + tail;
         if (c.samples.empty()) out += lead + ',' + tail;
     }

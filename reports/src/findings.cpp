@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "text.hpp"
 
@@ -14,27 +12,6 @@ namespace alloclab::report {
 namespace {
 
 using kind = piece::kind;
-
-std::optional<double> number(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
-}
-
-/// Numbers by value, before words.
-bool before_on_axis(const std::string& a, const std::string& b) {
-    const auto x = number(a), y = number(b);
-    return x && y ? std::tie(*x, a) < std::tie(*y, b) : x || y ? x.has_value() : a < b;
-}
-
-std::vector<std::string> ordered(std::set<std::string> names, std::initializer_list<const char*> first) {
-    std::vector<std::string> result;
-    for (const char* name : first) {
-        if (names.erase(name) != 0) result.emplace_back(name);
-    }
-    result.insert(result.end(), names.begin(), names.end());
-    return result;
-}
 
 /// Registered strategies of the workload's kind, then whatever else has cells.
 std::vector<std::string> names_in_order(const run& r, const std::string& of,
@@ -50,103 +27,6 @@ std::vector<std::string> names_in_order(const run& r, const std::string& of,
     return names;
 }
 
-std::vector<panel> panels_of(const workload& on, const std::vector<const comparison*>& cells,
-                             const std::vector<std::string>& strategies) {
-    std::vector<panel> panels;
-    for (const comparison* c : cells) {
-        auto parameters = c->of->parameters;
-        const auto axis = on.axis.empty() ? parameters.end() : parameters.find(on.axis);
-        const std::string at = axis == parameters.end() ? "" : axis->second;
-        if (axis != parameters.end()) parameters.erase(axis);
-        auto here =
-            std::find_if(panels.begin(), panels.end(), [&](const panel& p) { return p.parameters == parameters; });
-        if (here == panels.end()) here = panels.insert(here, panel{std::move(parameters), {}, {}, {}});
-        if (std::find(here->at.begin(), here->at.end(), at) == here->at.end()) here->at.push_back(at);
-        here->cells.emplace(std::pair{c->of->strategy, at}, c);
-    }
-    for (panel& p : panels) {
-        std::sort(p.at.begin(), p.at.end(), before_on_axis);
-        std::copy_if(strategies.begin(), strategies.end(), std::back_inserter(p.strategies),
-                     [&](const std::string& name) {
-                         return std::any_of(p.cells.begin(), p.cells.end(),
-                                            [&](const auto& c) { return c.first.first == name; });
-                     });
-    }
-    return panels;
-}
-
-std::optional<trend> live_extras(const cell& c) {
-    const auto series = c.series.find("live_extras");
-    return series == c.series.end() ? std::nullopt : trend_of(series->second);
-}
-
-std::vector<standing> standings_of(const std::vector<const comparison*>& cells,
-                                   const std::vector<std::string>& strategies) {
-    std::vector<standing> result;
-    for (const std::string& name : strategies) {
-        standing s;
-        s.strategy = name;
-        double logs = 0, ratios = 0;
-        for (const comparison* c : cells) {
-            if (c->of->strategy != name) continue;
-            s.control = c->control;
-            ++s.settings;
-            ++s.verdicts[c->decided];
-            if (c->ratio) logs += std::log(*c->ratio), ++ratios;
-            const auto growing = live_extras(*c->of);
-            s.leaks = s.leaks || (growing && growing->leak);
-        }
-        if (ratios > 0) s.ratio = std::exp(logs / ratios);
-        if (s.settings > 0) result.push_back(std::move(s));
-    }
-    return result;
-}
-
-std::vector<std::string> failures_of(const std::vector<const comparison*>& cells, const workload& on) {
-    std::map<std::pair<std::string, std::string>, std::vector<std::string>> places;
-    for (const comparison* c : cells) {
-        if (c->decided != verdict::failed && c->of->error.empty()) continue;
-        const auto axis = c->of->parameters.find(on.axis);
-        places[{c->of->strategy, c->reason}].push_back(axis == c->of->parameters.end() ? describe(c->of->parameters)
-                                                                                       : axis->second);
-    }
-    std::vector<std::string> lines;
-    for (auto& [what, where] : places) {
-        std::sort(where.begin(), where.end(), before_on_axis);
-        where.erase(std::unique(where.begin(), where.end()), where.end());
-        const std::string at = fmt::format("{}", fmt::join(where, ", "));
-        lines.push_back(fmt::format("{}{}{}: {}", what.first, at.empty() ? "" : " at ",
-                                    at.empty() || on.axis.empty() ? at : on.axis + " " + at, what.second));
-    }
-    return lines;
-}
-
-chapter chapter_of(const workload& on, const std::vector<const comparison*>& cells,
-                   const std::vector<std::string>& strategies) {
-    chapter ch;
-    ch.on = &on;
-    ch.panels = panels_of(on, cells, strategies);
-    ch.standings = standings_of(cells, strategies);
-    ch.failures = failures_of(cells, on);
-    std::size_t shown = 0;
-    for (const panel& p : ch.panels) shown += p.cells.size();
-    if (shown < cells.size()) {
-        ch.failures.push_back(fmt::format(
-            "{} cells repeat another's strategy and parameters; tables show the first of each", cells.size() - shown));
-    }
-    std::set<std::string> counters, parts, series;
-    for (const comparison* c : cells) {
-        for (const auto& [name, value] : c->of->counters) counters.insert(name);
-        for (const auto& [name, value] : c->of->parts) parts.insert(name);
-        for (const auto& [name, value] : c->of->series) series.insert(name);
-    }
-    ch.counters =
-        ordered(std::move(counters), {"peak_bytes", "reserved_bytes", "page_faults", "faults", "source_calls"});
-    ch.parts = ordered(std::move(parts), {"context", "build", "plan", "extras", "compute"});
-    ch.series = ordered(std::move(series), {"live_extras"});
-    return ch;
-}
-
 /// Geometric mean of both strategies' ratios over the settings where each has one.
 std::pair<double, double> side_by_side(const chapter& ch, const std::string& a, const std::string& b) {
     double logs_a = 0, logs_b = 0, n = 0;
@@ -160,23 +40,31 @@ std::pair<double, double> side_by_side(const chapter& ch, const std::string& a, 
     return n > 0 ? std::pair{std::exp(logs_a / n), std::exp(logs_b / n)} : std::pair{0.0, 0.0};
 }
 
-sentence among(std::string lead, const std::vector<const standing*>& of) {
-    sentence s{{kind::plain, std::move(lead)}};
-    for (std::size_t i = 0; i < of.size(); ++i) {
-        if (i > 0) s.push_back({kind::plain, i + 1 < of.size() ? ", " : " and "});
-        s.push_back({kind::name, of[i]->strategy});
+/// "`a`, `b` (control) and `c`"
+sentence names(const chapter& ch, const std::vector<std::string>& strategies, const char* before_last) {
+    sentence s;
+    for (std::size_t i = 0; i < strategies.size(); ++i) {
+        if (i > 0) s.push_back({kind::plain, i + 1 < strategies.size() ? ", " : before_last});
+        s.push_back({kind::name, strategies[i]});
+        if (ch.of(strategies[i]).control) s.push_back({kind::plain, " (control)"});
     }
-    s.push_back({kind::plain, "."});
     return s;
 }
 
+sentence joined(std::initializer_list<sentence> parts) {
+    sentence all;
+    for (const sentence& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+sentence words(std::string text) { return {{kind::plain, std::move(text)}}; }
+
 /// "`a` takes 57 % less time than `heap`"
 sentence against(const standing& s, const std::string& baseline) {
-    sentence words{{kind::name, s.strategy}, {kind::plain, s.control ? " (control) takes " : " takes "}};
-    words.push_back({kind::figure, in_words(*s.ratio)});
-    words.push_back({kind::plain, " "});
-    words.push_back({kind::name, baseline});
-    return words;
+    return {{kind::name, s.strategy},
+            {kind::plain, s.control ? " (control) takes " : " takes "},
+            {kind::figure, in_words(*s.ratio)},
+            {kind::plain, " "},
+            {kind::name, baseline}};
 }
 
 /// The interval of the only setting, or the tally of many.
@@ -189,112 +77,207 @@ std::string evidence(const chapter& ch, const standing& s) {
                        figure(c->bounds->high));
 }
 
-finding finding_of(const chapter& ch) {
-    finding f;
-    f.on = ch.on;
-    const std::string& baseline = ch.on->baseline;
-
-    std::vector<const standing*> able;
+/// Strategies that may be chosen and have a ratio in every setting, the fastest first.
+std::vector<const standing*> able(const chapter& ch) {
+    std::vector<const standing*> all;
     for (const standing& s : ch.standings) {
-        const bool everywhere =
-            s.count(verdict::failed) == 0 &&
-            s.settings == std::max_element(ch.standings.begin(), ch.standings.end(), [](auto& a, auto& b) {
-                              return a.settings < b.settings;
-                          })->settings;
-        if (!s.control && !s.leaks && s.ratio && everywhere) able.push_back(&s);
+        if (!s.control && !s.leaks() && s.ratio && s.timed() == ch.settings()) all.push_back(&s);
     }
-    std::stable_sort(able.begin(), able.end(), [](auto* a, auto* b) { return *a->ratio < *b->ratio; });
+    std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) { return *a->ratio < *b->ratio; });
+    return all;
+}
+
+sentence nothing_compared(const chapter& ch) {
+    const std::string& baseline = ch.on->baseline;
+    if (baseline.empty()) return words("The workload names no baseline to compare with.");
+    const bool alone = std::all_of(ch.standings.begin(), ch.standings.end(),
+                                   [&](const standing& s) { return s.strategy == baseline; });
+    return {{kind::plain, alone ? "Only the baseline was run: " : "Nothing could be compared with the baseline "},
+            {kind::name, baseline},
+            {kind::plain, "."}};
+}
+
+/// Who is fastest, who is level with it, who would be if it had room, who is slowest.
+void judge_times(finding& f, const chapter& ch) {
+    const std::string& baseline = ch.on->baseline;
     const bool compared = std::any_of(ch.standings.begin(), ch.standings.end(),
                                       [&](const standing& s) { return s.ratio && s.strategy != baseline; });
-    if (!compared || able.empty()) {
+    const auto everywhere = able(ch);
+    if (!compared || everywhere.empty()) {
         f.tone = verdict::inconclusive;
-        const bool alone = std::all_of(ch.standings.begin(), ch.standings.end(),
-                                       [&](const standing& s) { return s.strategy == baseline; });
-        f.sentences.push_back({{kind::plain, compared           ? "No strategy that may be chosen ran in every setting."
-                                             : baseline.empty() ? "The workload names no baseline to compare with."
-                                             : alone            ? "Only the baseline was run: "
-                                                                : "Nothing could be compared with the baseline "}});
-        if (!compared && !baseline.empty()) {
-            f.sentences.back().push_back({kind::name, baseline});
-            f.sentences.back().push_back({kind::plain, "."});
-        }
-        return f;
+        f.sentences.push_back(compared ? words("No strategy that may be chosen ran in every setting.")
+                                       : nothing_compared(ch));
+        return;
     }
 
-    const standing& best = *able.front();
+    const standing& best = *everywhere.front();
     const standing* shown = &best;
     if (best.strategy != baseline && best.count(verdict::faster) > 0) {
         f.tone = verdict::faster;
-        sentence s{{kind::plain, "Fastest: "}};
-        for (piece& p : against(best, baseline)) s.push_back(std::move(p));
-        s.push_back({kind::plain, evidence(ch, best)});
-        f.sentences.push_back(std::move(s));
+        f.sentences.push_back(joined({words(best.overall() == verdict::faster ? "Fastest: " : "Fastest on average: "),
+                                      against(best, baseline), words(evidence(ch, best))}));
     } else {
         f.tone = verdict::same;
-        sentence s{{kind::plain, "Nothing beats the baseline "}, {kind::name, baseline}, {kind::plain, "; "}};
-        const auto next = std::find_if(able.begin(), able.end(), [&](auto* a) { return a->strategy != baseline; });
-        if (next == able.end()) {
-            s.back().text = ", the only one that ran in every setting.";
+        sentence s{{kind::plain, "Nothing beats the baseline "}, {kind::name, baseline}};
+        const auto next =
+            std::find_if(everywhere.begin(), everywhere.end(), [&](auto* a) { return a->strategy != baseline; });
+        if (next == everywhere.end()) {
+            s = joined({s, words(", the only one that ran in every setting.")});
         } else {
             shown = *next;
-            s.back().text += "nearest: ";
-            for (piece& p : against(**next, baseline)) s.push_back(std::move(p));
-            s.push_back({kind::plain, evidence(ch, **next)});
+            s = joined({s, words("; nearest: "), against(*shown, baseline), words(evidence(ch, *shown))});
         }
         f.sentences.push_back(std::move(s));
     }
 
-    std::vector<const standing*> level;
-    for (const standing* s : able) {
-        if (s != shown && s->strategy != baseline && *s->ratio <= *shown->ratio * (1 + margin)) level.push_back(s);
+    std::vector<std::string> level;
+    for (const standing* s : everywhere) {
+        if (s != shown && s->strategy != baseline && *s->ratio <= *shown->ratio * (1 + margin))
+            level.push_back(s->strategy);
     }
     if (level.size() > 4) {
-        f.sentences.push_back({{kind::plain, fmt::format("{} others are within 3 % of it.", level.size())}});
+        f.sentences.push_back(words(fmt::format("{} others are within 3 % of it.", level.size())));
     } else if (!level.empty()) {
-        f.sentences.push_back(among("Within 3 % of it: ", level));
+        f.sentences.push_back(joined({words("Within 3 % of it: "), names(ch, level, " and "), words(".")}));
     }
 
     for (const standing& s : ch.standings) {
-        const bool partly = !s.control && !s.leaks && s.ratio && s.count(verdict::failed) > 0;
-        if (!partly) continue;
+        if (s.control || s.leaks() || !s.ratio || s.timed() == s.settings) continue;
         const auto [its, bests] = side_by_side(ch, s.strategy, best.strategy);
         if (its > 0 && its < bests * (1 - margin)) {
-            sentence words{{kind::plain, fmt::format("Where it has room ({} of {} settings), ",
-                                                     s.settings - s.count(verdict::failed), s.settings)}};
-            for (piece& p : against(s, baseline)) words.push_back(std::move(p));
-            words.push_back({kind::plain, "."});
-            f.sentences.push_back(std::move(words));
+            f.sentences.push_back(
+                joined({words(fmt::format("Where it has room ({} of {} settings), ", s.timed(), s.settings)),
+                        against(s, baseline), words(".")}));
         }
     }
 
     const auto slowest = std::max_element(
         ch.standings.begin(), ch.standings.end(),
         [](const standing& a, const standing& b) { return a.ratio.value_or(0) < b.ratio.value_or(0); });
-    if (slowest->count(verdict::slower) > 0 && &*slowest != shown) {
-        sentence words{{kind::plain, "Slowest: "}};
-        for (piece& p : against(*slowest, baseline)) words.push_back(std::move(p));
-        words.push_back({kind::plain, evidence(ch, *slowest)});
-        f.sentences.push_back(std::move(words));
+    if (slowest->count(verdict::slower) > 0 && &*slowest != shown)
+        f.sentences.push_back(joined({words("Slowest: "), against(*slowest, baseline), words(evidence(ch, *slowest))}));
+}
+
+/// Who refuses where. A strategy that this system lacks altogether says nothing about itself and is left out.
+void judge_refusals(finding& f, const chapter& ch) {
+    std::vector<sentence> all;
+    for (const outage& o : ch.refusals) {
+        if (o.as != verdict::full && o.everywhere) continue;
+        const bool one = o.strategies.size() == 1;
+        const bool full = o.as == verdict::full;
+        all.push_back(joined({names(ch, o.strategies, " and "),
+                              words(!full ? " "
+                                    : one ? " is "
+                                          : " are "),
+                              {{kind::figure, full  ? "full"
+                                              : one ? "refuses"
+                                                    : "refuse"}},
+                              words(o.where.empty() ? "" : ' ' + o.where)}));
     }
+    if (all.empty()) return;
+    const auto never = std::count_if(ch.standings.begin(), ch.standings.end(), [](const standing& s) {
+        return s.count(verdict::full) + s.count(verdict::refused) == 0;
+    });
+    if (never > 0)
+        all.back().push_back({kind::plain, never == 1 ? "; the other one never refuses"
+                                                      : fmt::format("; the other {} never refuse", never)});
+    for (sentence& s : all) f.limits.push_back(joined({s, words(".")}));
+}
+
+/// What growth alone shows; leaks stand in findings of their own.
+void judge_growth(finding& f, const chapter& ch) {
+    const std::string& key = ch.series.front();
+    std::size_t evals = 0;
+    for (const panel& p : ch.panels) {
+        for (const auto& [where, c] : p.cells) {
+            const auto values = c->of->series.find(key);
+            if (values != c->of->series.end()) evals = std::max(evals, values->second.size());
+        }
+    }
+    f.tone = verdict::inconclusive;
+    const std::string subject = capital(full_label(key));
+    for (const auto& [growth, text] :
+         {std::pair{steadiness::flat, "stay flat over"}, {steadiness::varies, "vary over"}}) {
+        std::vector<std::string> such;
+        for (const standing& s : ch.standings) {
+            if (s.growth == growth) such.push_back(s.strategy);
+        }
+        if (such.empty()) continue;
+        if (growth == steadiness::flat) f.tone = verdict::same;
+        f.sentences.push_back(
+            joined({words(fmt::format("{} {} {} evals: ", subject, text, evals)), names(ch, such, ", "), words(".")}));
+    }
+    if (f.sentences.empty()) f.sentences.push_back(words(subject + " stay flat with no strategy."));
+}
+
+/// How much of an eval the strategies decide at all, apart for settings that left a part of the eval out.
+void judge_share(finding& f, const chapter& ch) {
+    struct group {
+        std::vector<std::string> without;
+        share s;
+        std::map<std::string, std::string> common;  // parameters that all its panels agree in
+    };
+    std::vector<group> groups;
+    for (const panel& p : ch.panels) {
+        const auto s = share_of(ch, p);
+        if (!s) continue;
+        auto without = left_out(ch, p);
+        const auto g = std::find_if(groups.begin(), groups.end(), [&](const group& x) { return x.without == without; });
+        if (g == groups.end()) {
+            groups.push_back({std::move(without), *s, p.parameters});
+            continue;
+        }
+        g->s = {std::min(g->s.least, s->least), std::max(g->s.most, s->most)};
+        for (auto at = g->common.begin(); at != g->common.end();) {
+            const auto same = p.parameters.find(at->first);
+            at = same != p.parameters.end() && same->second == at->second ? std::next(at) : g->common.erase(at);
+        }
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const group& a, const group& b) { return a.without.size() < b.without.size(); });
+    if (groups.empty()) return;
+    sentence all = words(fmt::format("The {} part is ", compared_part(*ch.on)));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const group& g = groups[i];
+        const std::string which =
+            g.without.empty() ? " of an eval" : fmt::format(" of one without {}", listed(g.without, "or"));
+        const std::string where = groups.size() == 1 ? "" : describe(g.common);
+        all = joined({all,
+                      words(i == 0 ? "" : "; "),
+                      {{kind::figure, in_words(g.s)}},
+                      words(which + (where.empty() ? "" : " (" + where + ')'))});
+    }
+    f.sentences.push_back(joined({all, words(".")}));
+}
+
+finding finding_of(const chapter& ch) {
+    finding f;
+    f.on = ch.on;
+    if (ch.only_series()) judge_growth(f, ch);
+    else judge_times(f, ch);
+    judge_refusals(f, ch);
+    judge_share(f, ch);
     return f;
 }
 
 std::vector<finding> leaks_of(const chapter& ch) {
     std::vector<finding> leaks;
+    if (ch.series.empty()) return leaks;
+    const std::string& key = ch.series.front();
     for (const panel& p : ch.panels) {
         for (const std::string& name : p.strategies) {
             for (const std::string& at : p.at) {
                 const comparison* c = p.find(name, at);
-                const auto growing = c == nullptr ? std::nullopt : live_extras(*c->of);
+                if (c == nullptr || c->of->series.count(key) == 0) continue;
+                const auto growing = trend_of(c->of->series.at(key));
                 if (!growing || !growing->leak) continue;
                 const auto where = describe(c->of->parameters);
-                leaks.push_back(
-                    {ch.on,
-                     verdict::failed,
-                     {{{kind::name, name},
-                       {kind::plain, c->control ? " (control) leaks: live extras " : " leaks: live extras "},
-                       {kind::figure, in_words(*growing)},
-                       {kind::plain, where.empty() ? "." : " (" + where + ")."}}}});
+                leaks.push_back({ch.on,
+                                 verdict::failed,
+                                 {joined({names(ch, {name}, ""),
+                                          words(" leaks: " + full_label(key) + ' '),
+                                          {{kind::figure, in_words(*growing)}},
+                                          words(where.empty() ? "." : " (" + where + ").")})}});
             }
         }
     }
@@ -302,37 +285,6 @@ std::vector<finding> leaks_of(const chapter& ch) {
 }
 
 }  // namespace
-
-const comparison* panel::find(const std::string& strategy, const std::string& place) const {
-    const auto cell = cells.find({strategy, place});
-    return cell == cells.end() ? nullptr : cell->second;
-}
-
-std::size_t standing::count(verdict v) const {
-    const auto entry = verdicts.find(v);
-    return entry == verdicts.end() ? 0 : entry->second;
-}
-
-verdict standing::overall() const {
-    if (count(verdict::failed) == settings) return verdict::failed;
-    for (const auto& [v, n] : verdicts) {
-        const bool contradicted = (v == verdict::faster && count(verdict::slower) > 0) ||
-                                  (v == verdict::slower && count(verdict::faster) > 0);
-        if (2 * n > settings - count(verdict::failed) && v != verdict::failed && !contradicted) return v;
-    }
-    return verdict::inconclusive;
-}
-
-std::string standing::tally() const {
-    std::vector<std::string> parts;
-    for (const auto& [v, n] : verdicts) {
-        parts.push_back(settings == 1   ? std::string(to_string(v))
-                        : n != settings ? fmt::format("{} in {}", to_string(v), n)
-                        : n == 2        ? fmt::format("{} in both", to_string(v))
-                                        : fmt::format("{} in all {}", to_string(v), n));
-    }
-    return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 book::book(const run& r) : of{r}, comparisons{compare(r)} {
     for (const workload& w : r.workloads) {
@@ -354,28 +306,20 @@ book::book(const run& r) : of{r}, comparisons{compare(r)} {
     }
 }
 
-std::string describe(const std::map<std::string, std::string>& parameters) {
-    std::vector<std::string> parts;
-    for (const auto& [name, value] : parameters) parts.push_back(name + " = " + value);
-    return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 std::string plain(const sentence& s) {
     std::string text;
     for (const piece& p : s) text += p.text;
     return text;
 }
 
-bool counts_bytes(std::string_view key) {
-    constexpr std::string_view suffix = "_bytes";
-    return key == "bytes" || (key.size() > suffix.size() && key.substr(key.size() - suffix.size()) == suffix);
+sentence told(const chapter& ch, const outage& o) {
+    return joined({words(capital(o.reason) + (o.where.empty() ? "" : ' ' + o.where_in_full) + ": "),
+                   names(ch, o.strategies, ", "), words(".")});
 }
 
-std::string label(std::string_view key) {
-    std::string text(key);
-    if (counts_bytes(key) && key != "bytes") text.resize(text.size() - 6);
-    std::replace(text.begin(), text.end(), '_', ' ');
-    return text;
+std::string repetition(const chapter& ch) {
+    return fmt::format("{} cells repeat another's strategy and parameters; tables show the first of each.",
+                       ch.repeated);
 }
 
 std::string in_words(const trend& t) {
@@ -385,8 +329,6 @@ std::string in_words(const trend& t) {
     }
     return fmt::format("{} between {} and {}", t.leak ? "grow unevenly" : "vary", count(t.low), count(t.high));
 }
-
-const std::string& title_of(const workload& w) { return w.title.empty() ? w.name : w.title; }
 
 std::vector<std::string> method(const book& b) {
     std::vector<std::string> lines;
@@ -413,7 +355,9 @@ std::vector<std::string> method(const book& b) {
                     "between the two (the {:.0f} % "
                     "margin), otherwise inconclusive.",
                     1 - margin, 1 + margin, 100 * margin));
-    lines.emplace_back("An average over settings is the geometric mean of their ratios.");
+    lines.emplace_back(
+        "An average over settings is the geometric mean of their ratios; settings that a strategy refused are missing "
+        "from its own average.");
     lines.emplace_back(
         "Growth is judged after the first tenth of the evals: flat, linear with its slope, or other. A linear rise is "
         "a leak; so is "

@@ -1,52 +1,14 @@
-// findings: the comparisons of a run laid out for a reader, and the sentences that sum them up. Shared by the writers.
+// findings: the sentences that sum a run up, and the book of all that a writer prints.
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "alloclab/report/verdicts.hpp"
+#include "chapters.hpp"
 
 namespace alloclab::report {
-
-/// The cells of one workload that differ only in strategy and in the parameter on the x axis.
-struct panel {
-    std::map<std::string, std::string> parameters;  ///< the others
-    std::vector<std::string> at;          ///< values on the axis in rising order; one "" where there is no axis
-    std::vector<std::string> strategies;  ///< in registered order
-    std::map<std::pair<std::string, std::string>, const comparison*> cells;  ///< by strategy and place on the axis
-
-    [[nodiscard]] const comparison* find(const std::string& strategy, const std::string& place) const;
-};
-
-/// One strategy over all settings of one workload.
-struct standing {
-    std::string strategy;
-    bool control = false;
-    bool leaks = false;
-    std::map<verdict, std::size_t> verdicts;
-    std::size_t settings = 0;
-    std::optional<double> ratio;  ///< geometric mean over the settings where there is one
-
-    [[nodiscard]] std::size_t count(verdict v) const;
-    /// What most of the measured settings say, unless some say the opposite; else inconclusive.
-    [[nodiscard]] verdict overall() const;
-    /// "faster in 9 of 11, same in 2"
-    [[nodiscard]] std::string tally() const;
-};
-
-struct chapter {
-    const workload* on = nullptr;
-    std::vector<panel> panels;
-    std::vector<standing> standings;    ///< in registered order
-    std::vector<std::string> counters;  ///< names of all counters of its cells
-    std::vector<std::string> parts;     ///< in the order of an eval
-    std::vector<std::string> series;
-    std::vector<std::string> failures;  ///< one line for each strategy and reason
-};
 
 /// A part of a sentence, so that every writer can set names in its own way.
 struct piece {
@@ -59,6 +21,7 @@ struct finding {
     const workload* on = nullptr;
     verdict tone = verdict::same;  ///< faster: the baseline is beaten; failed: a leak
     std::vector<sentence> sentences;
+    std::vector<sentence> limits = {};  ///< who refuses where, in brief
 };
 
 /// Everything a writer prints. Points into the run.
@@ -78,15 +41,13 @@ struct book {
     std::optional<double> coverage;  ///< the least that any interval has
 };
 
-/// "live = 64, threads = 2"; "" for none.
-[[nodiscard]] std::string describe(const std::map<std::string, std::string>& parameters);
 [[nodiscard]] std::string plain(const sentence& s);
-/// "live_extras" as "live extras"; the unit of byte counts is left to the caller.
-[[nodiscard]] std::string label(std::string_view key);
-[[nodiscard]] bool counts_bytes(std::string_view key);
-/// "grows by exactly 200 per eval"
+/// "Full at 64 of 64 slots at live = 256: static_pool, scan_pool (control)."
+[[nodiscard]] sentence told(const chapter& ch, const outage& o);
+/// Which cells no table shows; for a chapter that has such.
+[[nodiscard]] std::string repetition(const chapter& ch);
+/// "grow by 200 per eval"
 [[nodiscard]] std::string in_words(const trend& t);
-[[nodiscard]] const std::string& title_of(const workload& w);
 /// How the run was judged, in sentences.
 [[nodiscard]] std::vector<std::string> method(const book& b);
 

@@ -24,29 +24,56 @@ std::string grouped(const std::string& text) {
     return out;
 }
 
+/// May be broken after an underscore.
+std::string breakable(std::string_view text) {
+    std::string out = html(text);
+    for (std::size_t at = 0; (at = out.find('_', at)) != std::string::npos; at += 6) out.insert(at + 1, "<wbr>");
+    return out;
+}
+
 std::string name(std::string_view text, bool control) {
-    return fmt::format("<code>{}</code>{}", html(text), control ? "<span class=\"control\">control</span>" : "");
+    return fmt::format("<code>{}</code>{}", breakable(text), control ? "<span class=\"control\">control</span>" : "");
+}
+
+/// "live = 64" stays on one line.
+std::string unbroken(std::string text) {
+    for (std::size_t at = 0; (at = text.find(" = ", at)) != std::string::npos;) text.replace(at, 3, "&nbsp;=&nbsp;");
+    return text;
 }
 
 std::string drawn(const sentence& s) {
     std::string out;
     for (const piece& p : s) {
-        out += p.as == piece::kind::name     ? name(p.text, false)
+        out += p.as == piece::kind::name     ? "<code>" + html(p.text) + "</code>"
                : p.as == piece::kind::figure ? "<b>" + html(p.text) + "</b>"
-                                             : html(p.text);
+                                             : unbroken(html(p.text));
     }
     return out;
 }
 
-/// A symbol is read aloud as the word that it stands for.
-std::string spoken(const entry& e) {
-    if (!e.tone) return html(grouped(e.text));
-    const auto symbol = mark(*e.tone);
-    const bool bare =
-        !symbol.empty() && e.text.size() >= symbol.size() && e.text.substr(e.text.size() - symbol.size()) == symbol;
-    if (!bare) return html(grouped(e.text));
-    return fmt::format("{}<span aria-hidden=\"true\">{}</span><span class=\"hidden\">{}</span>",
-                       html(e.text.substr(0, e.text.size() - symbol.size())), symbol, to_string(*e.tone));
+/// Marks of verdicts are read aloud as the words that they stand for, unless these follow.
+std::string spoken(const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find(' ', at), text.size());
+        std::string word = text.substr(at, end - at), comma;
+        if (!word.empty() && word.back() == ',') comma = ',', word.pop_back();
+        verdict meant = verdict::baseline;
+        for (const verdict v : {verdict::faster, verdict::slower, verdict::same, verdict::inconclusive})
+            meant = word == mark(v) ? v : meant;
+        out += at > 0 ? " " : "";
+        if (meant == verdict::baseline) {
+            out += html(grouped(word));
+        } else {
+            out += fmt::format("<span aria-hidden=\"true\">{}</span>", word);
+            const auto aloud = to_string(meant);
+            if (end == text.size() || text.compare(end + 1, aloud.size(), aloud) != 0)
+                out += fmt::format("<span class=\"hidden\">{}</span>", aloud);
+        }
+        out += comma;
+        at = end + 1;
+    }
+    return out;
 }
 
 std::string drawn(const entry& e, const column& c, bool row_heading) {
@@ -60,8 +87,8 @@ std::string drawn(const entry& e, const column& c, bool row_heading) {
         return fmt::format("<th scope=\"row\"{}>{}</th>", attributes,
                            c.as == column::kind::name ? name(e.text, e.control) : html(e.text));
     }
-    return fmt::format("<td{}>{}{}</td>", attributes, spoken(e),
-                       e.detail.empty() ? "" : "<small>" + html(e.detail) + "</small>");
+    return fmt::format("<td{}>{}{}</td>", attributes, e.tone ? spoken(e.text) : html(grouped(e.text)),
+                       e.detail.empty() ? "" : "<small>" + spoken(e.detail) + "</small>");
 }
 
 std::string drawn(const table& t, const char* classes = "") {
@@ -72,7 +99,7 @@ std::string drawn(const table& t, const char* classes = "") {
         html(t.caption), classes);
     for (const column& c : t.columns) {
         out += fmt::format("<th scope=\"col\"{}>{}</th>", c.as == column::kind::figure ? " class=\"figure\"" : "",
-                           html(c.heading) + (c.unit.empty() ? "" : "<small>" + html(c.unit) + "</small>"));
+                           breakable(c.heading) + (c.unit.empty() ? "" : "<small>" + html(c.unit) + "</small>"));
     }
     out += "</tr></thead>\n<tbody>\n";
     for (const auto& row : t.rows) {
@@ -94,8 +121,26 @@ std::string drawn(const book& b, const finding& f) {
     const bool leak = f.tone == verdict::failed;
     std::string out = fmt::format("<div{}><dt>{}<a href=\"#{}\">{}</a></dt><dd>", leak ? " class=\"leak\"" : "",
                                   leak ? "Leak: " : "", id_of(b, f.on), html(title_of(*f.on)));
-    for (const sentence& s : f.sentences) out += "<p>" + drawn(s) + "</p>";
+    for (const auto* part : {&f.sentences, &f.limits})
+        for (const sentence& s : *part) out += "<p>" + drawn(s) + "</p>";
     return out + "</dd></div>\n";
+}
+
+/// Links to the chapters by their short names, a line for each kind of strategy.
+std::string contents(const book& b) {
+    std::string out = "<nav aria-label=\"Contents\"><dl>\n";
+    for (const std::string& kind : kinds(b)) {
+        out += fmt::format("<div><dt>{}</dt><dd>", html(kind.empty() ? "workloads" : kind));
+        for (const chapter& ch : b.chapters) {
+            if (ch.on->kind != kind) continue;
+            out += fmt::format("<a href=\"#{}\" title=\"{}\">{}</a> ", id_of(b, ch.on), html(title_of(*ch.on)),
+                               html(short_name(*ch.on)));
+        }
+        out += "</dd></div>\n";
+    }
+    return out +
+           "<div><dt>report</dt><dd><a href=\"#method\">How it was judged</a> <a href=\"#run\">The run</a></dd></div>\n"
+           "</dl></nav>\n";
 }
 
 std::string verdicts(const book& b) {
@@ -108,14 +153,9 @@ std::string verdicts(const book& b) {
     for (const std::string& kind : kinds(b)) out += drawn(standings_table(b, kind), "standings");
     out +=
         "</div>\n<p class=\"soft\"><span class=\"faster\">▼ faster</span>, <span class=\"slower\">▲ slower</span>, = "
-        "same, "
-        "<span class=\"inconclusive\">? inconclusive</span>. A ratio of 0.50 is half the baseline's time.</p>\n"
-        "<nav aria-label=\"Workloads\"><ul>\n";
-    for (const chapter& ch : b.chapters) {
-        out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", id_of(b, ch.on), html(title_of(*ch.on)));
-    }
-    return out +
-           "<li><a href=\"#method\">How it was judged</a></li>\n<li><a href=\"#run\">The run</a></li>\n</ul></nav>\n";
+        "same, ? inconclusive. A ratio of 0.50 is half the baseline's time; full is a setting that the strategy has no "
+        "room for.</p>\n";
+    return out + contents(b);
 }
 
 std::string drawn(const chart& c) {
@@ -127,9 +167,11 @@ std::string drawn(const chart& c) {
 
 std::string drawn(const book& b, const chapter& ch, bool with_charts) {
     const std::string id = id_of(b, ch.on);
-    std::string out = fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n",
-                                  id, html(title_of(*ch.on)));
-    if (!ch.on->question.empty()) out += "<p class=\"question\">" + html(ch.on->question) + "</p>\n";
+    std::string out = fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n<p "
+        "class=\"question\">{2}{3}{4}</p>\n",
+        id, html(title_of(*ch.on)), "<code>" + html(ch.on->name) + "</code>", ch.on->question.empty() ? "" : ": ",
+        html(ch.on->question));
     for (const panel& p : ch.panels) {
         if (!p.parameters.empty()) out += "<h3>" + html(describe(p.parameters)) + "</h3>\n";
         for (const exhibit& e : exhibits_of(ch, p)) {
@@ -142,12 +184,12 @@ std::string drawn(const book& b, const chapter& ch, bool with_charts) {
             out += drawn(e.figures) + "</div>\n";
         }
     }
-    if (!ch.failures.empty()) {
-        out += "<ul class=\"plainlist\" aria-label=\"Not measured\">\n";
-        for (const std::string& line : ch.failures)
-            out += "<li><span class=\"failed\">Not measured</span> " + html(line) + "</li>\n";
-        out += "</ul>\n";
-    }
+    std::string without;
+    for (const outage& o : ch.refusals) without += "<li>" + drawn(told(ch, o)) + "</li>\n";
+    for (const outage& o : ch.failures)
+        without += "<li><span class=\"failed\">Failed.</span> " + drawn(told(ch, o)) + "</li>\n";
+    if (ch.repeated > 0) without += "<li>" + repetition(ch) + "</li>\n";
+    if (!without.empty()) out += "<ul class=\"plainlist\" aria-label=\"Not measured\">\n" + without + "</ul>\n";
     return out + "<details><summary>Every cell with its interval</summary>\n" + drawn(cells_table(ch)) +
            "</details>\n</section>\n";
 }

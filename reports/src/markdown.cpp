@@ -71,7 +71,8 @@ std::string drawn(const table& t) {
 
 std::string drawn(const finding& f) {
     std::string out = fmt::format("- **{}:**", escaped(title_of(*f.on)));
-    for (const sentence& s : f.sentences) out.append(1, ' ').append(drawn(s));
+    for (const auto* part : {&f.sentences, &f.limits})
+        for (const sentence& s : *part) out.append(1, ' ').append(drawn(s));
     return out + '\n';
 }
 
@@ -92,7 +93,7 @@ std::string to_markdown(const run& r) {
     for (const finding& f : b.findings) out += drawn(f);
     out += '\n';
     for (const std::string& kind : kinds(b)) out += drawn(standings_table(b, kind));
-    out += "▼ faster, ▲ slower, = same, ? inconclusive\n\n";
+    out += "▼ faster, ▲ slower, = same, ? inconclusive, full: no room\n\n";
 
     for (const chapter& ch : b.chapters) {
         std::string body = ch.on->question.empty() ? "" : escaped(ch.on->question) + "\n\n";
@@ -100,9 +101,12 @@ std::string to_markdown(const run& r) {
             if (!p.parameters.empty()) body += fmt::format("**{}**\n\n", escaped(describe(p.parameters)));
             for (const table& t : tables_of(ch, p)) body += drawn(t);
         }
-        for (const std::string& line : ch.failures) body += fmt::format("- {}\n", escaped(line));
-        if (!ch.failures.empty()) body += '\n';
-        out += folded(title_of(*ch.on), body);
+        std::string without;
+        for (const outage& o : ch.refusals) without += fmt::format("- {}\n", drawn(told(ch, o)));
+        for (const outage& o : ch.failures) without += fmt::format("- **Failed:** {}\n", drawn(told(ch, o)));
+        if (ch.repeated > 0) without += fmt::format("- {}\n", repetition(ch));
+        body += without + (without.empty() ? "" : "\n");
+        out += folded(fmt::format("{} ({})", title_of(*ch.on), ch.on->name), body);
     }
 
     std::string about;

@@ -87,7 +87,6 @@ public:
         optional("bounded", to.bounded);
         optional("capacity", to.capacity);
         optional("when_full", to.when_full);
-        optional("summary", to.summary);
         optional("control", to.control);
     }
     void read(workload& to) const {
@@ -107,6 +106,7 @@ public:
         optional("counters", to.counters);
         optional("parts", to.parts);
         optional("series", to.series);
+        optional("refusal", to.refusal);
         optional("error", to.error);
     }
     template <class T>
@@ -144,17 +144,16 @@ json from(const std::pair<std::string, std::string>& entry) { return {{"name", e
 json from(const sample& s) { return {{"block", s.block}, {"value", from(s.value)}}; }
 json from(const strategy& s) {
     return {{"name", s.name},         {"kind", s.kind},           {"threads", s.threads}, {"bounded", s.bounded},
-            {"capacity", s.capacity}, {"when_full", s.when_full}, {"summary", s.summary}, {"control", s.control}};
+            {"capacity", s.capacity}, {"when_full", s.when_full}, {"control", s.control}};
 }
 json from(const workload& w) {
     return {{"name", w.name}, {"kind", w.kind},         {"title", w.title}, {"question", w.question},
             {"unit", w.unit}, {"baseline", w.baseline}, {"axis", w.axis}};
 }
 json from(const cell& c) {
-    return {{"workload", c.workload},           {"strategy", c.strategy},
-            {"parameters", from(c.parameters)}, {"samples", from(c.samples)},
-            {"counters", from(c.counters)},     {"parts", from(c.parts)},
-            {"series", from(c.series)},         {"error", c.error}};
+    return {{"workload", c.workload},     {"strategy", c.strategy},       {"parameters", from(c.parameters)},
+            {"samples", from(c.samples)}, {"counters", from(c.counters)}, {"parts", from(c.parts)},
+            {"series", from(c.series)},   {"refusal", c.refusal},         {"error", c.error}};
 }
 
 template <class T>

@@ -26,6 +26,16 @@ bool is_control(const panel& p, const std::string& strategy) {
     return cell != p.cells.end() && cell->second->control;
 }
 
+/// Whether times, or their lack, say anything of the strategy.
+bool is_timed(const panel& p, const std::string& strategy) {
+    return std::any_of(p.cells.begin(), p.cells.end(), [&](const auto& c) {
+        return c.first.first == strategy && c.second->decided != verdict::untimed;
+    });
+}
+
+/// What stands in place of a time.
+std::string_view word(verdict v) noexcept { return v == verdict::untimed ? "–" : to_string(v); }
+
 /// Columns for counters, each in one unit, and the entries below them.
 class counter_columns {
 public:
@@ -65,7 +75,7 @@ void fill_rows(table& t, const panel& p, const std::string& at, Has has, Fill fi
         const comparison* c = p.find(name, at);
         if (c == nullptr || !has(*c->of)) continue;
         t.rows.push_back({name_of(name, c->control)});
-        fill(t.rows.back(), *c->of);
+        fill(t.rows.back(), *c);
     }
 }
 
@@ -91,13 +101,14 @@ table times_along_axis(const chapter& ch, const panel& p) {
             {}};
     for (const std::string& at : p.at) t.columns.push_back({at.empty() ? "–" : at});
     for (const std::string& name : p.strategies) {
+        if (!is_timed(p, name)) continue;
         t.rows.push_back({name_of(name, is_control(p, name))});
         for (const std::string& at : p.at) {
             const comparison* c = p.find(name, at);
             if (c == nullptr) {
                 t.rows.back().push_back({.text = "–"});
             } else if (!c->median) {
-                t.rows.back().push_back({.text = "–", .detail = "failed", .tone = c->decided});
+                t.rows.back().push_back({.text = std::string(word(c->decided)), .tone = c->decided});
             } else if (!c->ratio) {
                 t.rows.back().push_back({.text = figure(*c->median) + " " + ch.on->unit, .tone = c->decided});
             } else {
@@ -112,11 +123,34 @@ table times_along_axis(const chapter& ch, const panel& p) {
     return t;
 }
 
+/// "5 ▼, 2 full": how many settings say what.
+std::string counts(const standing& s) {
+    if (s.count(verdict::baseline) > 0) return "baseline";
+    if (s.settings == 1) return "";
+    std::vector<std::string> parts;
+    for (const auto& [v, n] : s.verdicts) parts.push_back(fmt::format("{} {}", n, mark(v).empty() ? word(v) : mark(v)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// The average ratio and how it came about; without one, why, or how the strategy's series grow.
+entry stands(const standing& s) {
+    constexpr std::array<const char*, 4> growths{"–", "flat", "varies", "leaks"};
+    const verdict overall = s.overall();
+    const auto tone = s.leaks() ? verdict::failed : overall;
+    if (overall == verdict::untimed) return {.text = growths[static_cast<std::size_t>(s.growth)], .tone = tone};
+    if (!s.ratio)
+        return {.text = std::string(word(overall)), .detail = s.verdicts.size() > 1 ? counts(s) : "", .tone = tone};
+    const auto symbol = overall == verdict::inconclusive ? "" : mark(overall);
+    return {.text = fmt::format("{}{}{}", figure(*s.ratio), symbol.empty() ? "" : " ", symbol),
+            .detail = counts(s) + (s.leaks() ? (s.settings > 1 ? ", leaks" : "leaks") : ""),
+            .tone = tone};
+}
+
 }  // namespace
 
 std::string_view mark(verdict v) noexcept {
-    constexpr std::array<std::string_view, 6> marks{"", "▼", "▲", "=", "?", ""};
-    return marks[static_cast<std::size_t>(v)];
+    constexpr std::array<std::string_view, 5> marks{"", "▼", "▲", "=", "?"};
+    return v < verdict::full ? marks[static_cast<std::size_t>(v)] : "";
 }
 
 std::string heading(const column& c) { return c.unit.empty() ? c.heading : fmt::format("{} ({})", c.heading, c.unit); }
@@ -130,7 +164,8 @@ std::vector<std::string> kinds(const book& b) {
 }
 
 table standings_table(const book& b, const std::string& of) {
-    table t{of.empty() ? "Ratio to the baseline" : "Ratio to the baseline: " + of + " strategies",
+    table t{fmt::format("{}: ratio to the baseline, geometric mean over the settings",
+                        of.empty() ? "Strategies" : capital(of) + " strategies"),
             {{"strategy", kind::name}},
             {}};
     std::vector<const chapter*> chapters;
@@ -138,7 +173,8 @@ table standings_table(const book& b, const std::string& of) {
     for (const chapter& ch : b.chapters) {
         if (ch.on->kind != of) continue;
         chapters.push_back(&ch);
-        t.columns.push_back({title_of(*ch.on)});
+        t.columns.push_back({short_name(*ch.on), kind::figure,
+                             fmt::format("{} setting{}", ch.settings(), ch.settings() == 1 ? "" : "s")});
         for (const standing& s : ch.standings) {
             if (std::find(names.begin(), names.end(), s.strategy) == names.end()) names.push_back(s.strategy);
         }
@@ -153,11 +189,7 @@ table standings_table(const book& b, const std::string& of) {
                 continue;
             }
             row.front().control = s->control;
-            const auto symbol = mark(s->overall());
-            const bool shown = !symbol.empty() && s->overall() != verdict::inconclusive;
-            row.push_back({.text = s->ratio ? figure(*s->ratio) + (shown ? fmt::format(" {}", symbol) : "") : "–",
-                           .detail = s->tally() + (s->leaks ? ", leaks" : ""),
-                           .tone = s->leaks ? verdict::failed : s->overall()});
+            row.push_back(stands(*s));
         }
         t.rows.push_back(std::move(row));
     }
@@ -170,6 +202,7 @@ table times_table(const chapter& ch, const panel& p) {
     judgement_columns(t.columns, *ch.on);
     for (const std::string& name : p.strategies) {
         const comparison* c = p.find(name, p.at.front());
+        if (!is_timed(p, name)) continue;
         t.rows.push_back({name_of(name, c->control)});
         for (entry& e : judgement(*c)) t.rows.back().push_back(std::move(e));
     }
@@ -179,14 +212,17 @@ table times_table(const chapter& ch, const panel& p) {
 table parts_table(const chapter& ch, const panel& p) {
     const std::string at = busiest(p, has_parts);
     table t{"Parts of the whole" + place(ch, at), {{"strategy", kind::name}}, {}};
+    if (const auto missing = left_out(ch, p); !missing.empty()) t.caption += ", without " + listed(missing, "or");
+    if (const auto compared = share_of(ch, p))
+        t.caption += fmt::format("; the {} part is {} of it", compared_part(*ch.on), in_words(*compared));
     for (const std::string& part : ch.parts) t.columns.push_back({label(part), kind::figure, ch.on->unit});
     t.columns.push_back({"sum", kind::figure, ch.on->unit});
-    fill_rows(t, p, at, has_parts, [&](std::vector<entry>& row, const cell& c) {
+    fill_rows(t, p, at, has_parts, [&](std::vector<entry>& row, const comparison& c) {
         double sum = 0;
-        for (const auto& [part, value] : c.parts) sum += value;
+        for (const auto& [part, value] : c.of->parts) sum += value;
         for (const std::string& part : ch.parts) {
-            const auto value = c.parts.find(part);
-            if (value == c.parts.end()) row.push_back({.text = "–"});
+            const auto value = c.of->parts.find(part);
+            if (value == c.of->parts.end()) row.push_back({.text = "–"});
             else row.push_back({.text = figure(value->second), .detail = sum > 0 ? percent(value->second / sum) : ""});
         }
         row.push_back({.text = figure(sum)});
@@ -195,7 +231,7 @@ table parts_table(const chapter& ch, const panel& p) {
 }
 
 table counters_table(const chapter& ch, const panel& p) {
-    const std::string at = busiest(p, has_counters);
+    const std::string at = counted_place(p);
     std::vector<const cell*> cells;
     for (const std::string& name : p.strategies) {
         if (const comparison* c = p.find(name, at)) cells.push_back(c->of);
@@ -203,30 +239,40 @@ table counters_table(const chapter& ch, const panel& p) {
     const counter_columns counters(ch.counters, cells);
     table t{"Counters" + place(ch, at), {{"strategy", kind::name}}, {}};
     counters.add_to(t.columns);
-    fill_rows(t, p, at, has_counters, [&](std::vector<entry>& row, const cell& c) { counters.add_to(row, c); });
+    if (std::none_of(cells.begin(), cells.end(), [](const cell* c) { return has_counters(*c); })) return t;
+    const auto tells = [](const cell& c) { return has_counters(c) || !c.refusal.empty(); };
+    fill_rows(t, p, at, tells, [&](std::vector<entry>& row, const comparison& c) {
+        counters.add_to(row, *c.of);
+        const std::string without(word(c.decided));
+        if (!has_counters(*c.of)) row[1] = {.text = without, .tone = c.decided};
+        else if (!c.of->refusal.empty()) row[1].detail = without, row[1].tone = c.decided;
+    });
     return t;
 }
 
 table growth_table(const chapter& ch, const panel& p) {
     table t{"Growth after warm-up", {{"strategy", kind::name}}, {}};
     if (p.at.size() > 1) t.columns.push_back({ch.on->axis});
-    for (const char* heading : {"series", "shape"}) t.columns.push_back({heading, kind::text});
-    for (const char* heading : {"per eval", "lowest", "highest", "evals"}) t.columns.push_back({heading});
+    for (const char* text : {"series", "shape"}) t.columns.push_back({text, kind::text});
+    for (const char* text : {"per eval", "lowest", "highest", "evals"}) t.columns.push_back({text});
+    std::map<std::string, byte_unit> units;
+    for (const std::string& key : ch.series) units[key] = unit_of(p, key);
     for (const std::string& name : p.strategies) {
         for (const std::string& at : p.at) {
             const comparison* c = p.find(name, at);
             if (c == nullptr) continue;
             for (const auto& [key, values] : c->of->series) {
+                const byte_unit unit = units.at(key);
                 std::vector<entry> row{name_of(name, c->control)};
                 if (p.at.size() > 1) row.push_back({.text = at});
-                row.push_back({.text = label(key)});
+                row.push_back({.text = heading({label(key), kind::text, std::string(unit.name)})});
                 if (const auto grown = trend_of(values)) {
                     constexpr std::array<const char*, 3> shapes{"flat", "linear", "other"};
                     row.push_back({.text = fmt::format("{}{}", shapes[static_cast<std::size_t>(grown->shape)],
                                                        grown->leak ? ": leaks" : ""),
                                    .tone = grown->leak ? std::optional{verdict::failed} : std::nullopt});
                     for (const double value : {grown->per_eval, grown->low, grown->high})
-                        row.push_back({.text = count(value)});
+                        row.push_back({.text = count(value / unit.bytes)});
                 } else {
                     row.insert(row.end(), {{.text = "too short"}, {.text = "–"}, {.text = "–"}, {.text = "–"}});
                 }
@@ -277,15 +323,13 @@ table cells_table(const chapter& ch) {
 
 table strategies_table(const run& r) {
     table t{"Strategies of this run", {{"strategy", kind::name}}, {}};
-    for (const char* heading : {"kind", "threads", "room", "when full", "what it is"})
-        t.columns.push_back({heading, kind::text});
+    for (const char* heading : {"kind", "threads", "room", "when full"}) t.columns.push_back({heading, kind::text});
     for (const strategy& s : r.strategies) {
         t.rows.push_back({name_of(s.name, s.control),
                           {.text = s.kind},
                           {.text = s.threads},
                           {.text = s.bounded ? fmt::format("{} slots", s.capacity) : "unbounded"},
-                          {.text = s.when_full},
-                          {.text = s.summary}});
+                          {.text = s.when_full}});
     }
     return t;
 }
@@ -302,6 +346,25 @@ std::vector<table> tables_of(const chapter& ch, const panel& p) {
         if (!t.rows.empty()) tables.push_back(std::move(t));
     }
     return tables;
+}
+
+byte_unit unit_of(const panel& p, const std::string& series) {
+    double largest = 0;
+    if (!counts_bytes(series)) return {1, ""};
+    for (const auto& [where, c] : p.cells) {
+        const auto values = c->of->series.find(series);
+        if (values == c->of->series.end()) continue;
+        for (const double v : values->second) largest = std::max(largest, v);
+    }
+    return unit_for(largest);
+}
+
+std::string counted_place(const panel& p) {
+    const std::string at = busiest(p, [](const cell& c) { return has_counters(c) || !c.refusal.empty(); });
+    const bool served = std::any_of(p.cells.begin(), p.cells.end(), [&](const auto& c) {
+        return c.first.second == at && has_counters(*c.second->of) && c.second->of->refusal.empty();
+    });
+    return served ? at : busiest(p, has_counters);
 }
 
 std::string place(const chapter& ch, const std::string& at) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "findings.hpp"
+#include "text.hpp"
 
 namespace alloclab::report {
 
@@ -38,13 +39,14 @@ struct table {
 /// The kinds of strategies that workloads compare, in the order of the run.
 [[nodiscard]] std::vector<std::string> kinds(const book& b);
 
-/// Strategies of one kind by workload: average ratio, how often which verdict.
+/// Strategies of one kind by workload: average ratio and how often which verdict, or what growth there is.
 [[nodiscard]] table standings_table(const book& b, const std::string& kind);
-/// Strategies by place on the axis; without an axis by median, ratio, interval and verdict.
+/// Strategies by place on the axis; without an axis by median, ratio, interval and verdict. Without a row where nothing
+/// was to be timed.
 [[nodiscard]] table times_table(const chapter& ch, const panel& p);
-/// Strategies by part of the whole, with shares.
+/// Strategies by part of the whole, with shares; the caption has that of the compared part.
 [[nodiscard]] table parts_table(const chapter& ch, const panel& p);
-/// Strategies by counter, where on the axis most have one.
+/// Strategies by counter at counted_place.
 [[nodiscard]] table counters_table(const chapter& ch, const panel& p);
 /// What every series does after warm-up.
 [[nodiscard]] table growth_table(const chapter& ch, const panel& p);
@@ -73,6 +75,12 @@ std::string busiest(const panel& p, F has) {
 }
 [[nodiscard]] inline bool has_parts(const cell& c) { return !c.parts.empty(); }
 [[nodiscard]] inline bool has_counters(const cell& c) { return !c.counters.empty(); }
+/// Likewise for counters, where a refusal is as good as one: the furthest place shows who still serves there. Never one
+/// that all refused.
+[[nodiscard]] std::string counted_place(const panel& p);
+
+/// In which the figures of a series read well; no unit for what counts no bytes.
+[[nodiscard]] byte_unit unit_of(const panel& p, const std::string& series);
 
 /// " at live = 64", "" without an axis.
 [[nodiscard]] std::string place(const chapter& ch, const std::string& at);

@@ -78,6 +78,7 @@ std::string to_terminal(const run& r, bool colour) {
         const chapter& ch = b.chapters[i];
         out += paint.bold(visible(title_of(*ch.on))) + '\n';
         for (const sentence& s : b.findings[i].sentences) out += "  " + visible(plain(s)) + '\n';
+        for (const outage& o : ch.refusals) out += "  " + visible(plain(told(ch, o))) + '\n';
         for (const finding& leak : b.leaks) {
             if (leak.on == ch.on)
                 out += "  " + paint.tone(verdict::failed, visible(plain(leak.sentences.front()))) + '\n';
@@ -85,12 +86,17 @@ std::string to_terminal(const run& r, bool colour) {
         out += '\n';
         for (const panel& p : ch.panels) {
             if (!p.parameters.empty()) out += "  " + paint.bold(visible(describe(p.parameters))) + '\n';
-            out += drawn(times_table(ch, p), paint);
+            const auto tables = tables_of(ch, p);
+            if (!tables.empty()) out += drawn(tables.front(), paint);
         }
-        for (const std::string& line : ch.failures) out += "  not measured: " + visible(line) + '\n';
-        if (!ch.failures.empty()) out += '\n';
+        std::string without;
+        for (const outage& o : ch.failures)
+            without += "  " + paint.tone(verdict::failed, "failed: ") + visible(plain(told(ch, o))) + '\n';
+        if (ch.repeated > 0) without += "  " + repetition(ch) + '\n';
+        out += without + (without.empty() ? "" : "\n");
     }
-    return out + "▼ faster, ▲ slower, = same, ? inconclusive; ratios to the baseline, below 1 is faster\n";
+    return out +
+           "▼ faster, ▲ slower, = same, ? inconclusive, full: no room; ratios to the baseline, below 1 is faster\n";
 }
 
 }  // namespace alloclab::report

@@ -98,6 +98,20 @@ std::string json_string(std::string_view text) {
     return out += '"';
 }
 
+std::string listed(const std::vector<std::string>& items, std::string_view word) {
+    std::string out;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        if (i > 0) out += i + 1 < items.size() ? ", " : fmt::format(" {} ", word);
+        out += items[i];
+    }
+    return out;
+}
+
+std::string capital(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    return text;
+}
+
 std::size_t width(std::string_view text) noexcept {
     std::size_t columns = 0;
     points(text, [&](char32_t point, std::string_view) {

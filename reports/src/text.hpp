@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace alloclab::report {
 
@@ -15,6 +16,12 @@ namespace alloclab::report {
 
 /// visible() as a JSON string literal that may also stand inside a <script> element.
 [[nodiscard]] std::string json_string(std::string_view text);
+
+/// "a, b and c"; the word stands before the last.
+[[nodiscard]] std::string listed(const std::vector<std::string>& items, std::string_view word = "and");
+
+/// The first letter large, if it is an ASCII one.
+[[nodiscard]] std::string capital(std::string text);
 
 /// Columns that valid UTF-8 takes in a terminal, whatever the locale.
 [[nodiscard]] std::size_t width(std::string_view text) noexcept;

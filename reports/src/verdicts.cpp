@@ -56,17 +56,31 @@ void compare_to(const cell& base, comparison& c) {
     }
 }
 
-std::string why_unmeasured(const cell& c) { return c.error.empty() ? "no samples" : c.error; }
+std::string why_unmeasured(const cell& c) {
+    return !c.error.empty() ? c.error : !c.refusal.empty() ? c.refusal : "no samples";
+}
 
-comparison compare_cell(const cell& c, const workload& on, const cell* base) {
+/// What became of a cell that has no finite sample.
+verdict without_time(const cell& c, bool bounded) {
+    if (!c.error.empty()) return verdict::failed;
+    // A strategy that ran out of room names the figure; one that is not available here does not.
+    if (!c.refusal.empty()) {
+        return bounded && c.refusal.find_first_of("0123456789") != std::string::npos ? verdict::full : verdict::refused;
+    }
+    return c.samples.empty() ? verdict::untimed : verdict::failed;
+}
+
+comparison compare_cell(const cell& c, const workload& on, const strategy* by, const cell* base) {
     comparison result;
     result.of = &c;
+    result.control = by != nullptr && by->control;
     std::vector<double> finite;
     for (const sample& s : c.samples) {
         if (std::isfinite(s.value)) finite.push_back(s.value);
     }
     result.median = median(std::move(finite));
     if (!result.median) {
+        result.decided = without_time(c, by != nullptr && by->bounded);
         result.reason = why_unmeasured(c);
     } else if (c.strategy == on.baseline) {
         result.decided = verdict::baseline;
@@ -74,20 +88,22 @@ comparison compare_cell(const cell& c, const workload& on, const cell* base) {
     } else if (base == nullptr || by_block(*base).empty()) {
         result.decided = verdict::inconclusive;
         result.reason = on.baseline.empty() ? "the workload names no baseline"
-                        : base == nullptr
-                            ? fmt::format("the baseline {} was not run here", visible(on.baseline))
-                            : fmt::format("the baseline {} failed: {}", visible(on.baseline), why_unmeasured(*base));
+                        : base == nullptr   ? fmt::format("the baseline {} was not run here", visible(on.baseline))
+                                            : fmt::format("the baseline {} has no time: {}", visible(on.baseline),
+                                                          why_unmeasured(*base));
     } else {
         compare_to(*base, result);
     }
-    if (result.median && !c.error.empty()) result.reason += (result.reason.empty() ? "" : "; ") + c.error;
+    if (result.median && !(c.error + c.refusal).empty())
+        result.reason += (result.reason.empty() ? "" : "; ") + why_unmeasured(c);
     return result;
 }
 
 }  // namespace
 
 std::string_view to_string(verdict v) noexcept {
-    constexpr std::array<std::string_view, 6> words{"baseline", "faster", "slower", "same", "inconclusive", "failed"};
+    constexpr std::array<std::string_view, 9> words{"baseline", "faster",  "slower",  "same",  "inconclusive",
+                                                    "full",     "refused", "untimed", "failed"};
     return words[static_cast<std::size_t>(v)];
 }
 
@@ -119,9 +135,9 @@ std::optional<interval> median_interval(std::vector<double> values, double cover
 std::vector<comparison> compare(const run& r) {
     std::map<std::string_view, const workload*> workloads;
     for (const workload& w : r.workloads) workloads.emplace(w.name, &w);
-    std::map<std::pair<std::string_view, std::string_view>, bool> controls;  // one name may serve in two kinds
+    std::map<std::pair<std::string_view, std::string_view>, const strategy*> strategies;  // one name may serve twice
     for (const strategy& s : r.strategies) {
-        controls.emplace(std::pair{std::string_view{s.kind}, std::string_view{s.name}}, s.control);
+        strategies.emplace(std::pair{std::string_view{s.kind}, std::string_view{s.name}}, &s);
     }
 
     std::map<std::tuple<std::string_view, std::map<std::string, std::string>>, const cell*> baselines;
@@ -138,9 +154,9 @@ std::vector<comparison> compare(const run& r) {
     for (const cell& c : r.cells) {
         const workload& on = *workloads.at(c.workload);
         const auto base = baselines.find({c.workload, c.parameters});
-        all.push_back(compare_cell(c, on, base == baselines.end() ? nullptr : base->second));
-        const auto control = controls.find({on.kind, c.strategy});
-        all.back().control = control != controls.end() && control->second;
+        const auto by = strategies.find({on.kind, c.strategy});
+        all.push_back(compare_cell(c, on, by == strategies.end() ? nullptr : by->second,
+                                   base == baselines.end() ? nullptr : base->second));
     }
     return all;
 }

@@ -15,7 +15,7 @@
     axis: {labelColor: soft, titleColor: soft, labelFontSize: 11, titleFontSize: 11, titleFontWeight: 'normal', gridColor: line,
            domainColor: soft, tickColor: soft, titlePadding: 8, labelFont: font, titleFont: font, labelLimit: 170, labelFlush: false},
     legend: {labelColor: ink, titleColor: soft, labelFontSize: 11, titleFontSize: 11, titleFontWeight: 'normal', labelFont: font,
-             titleFont: font, symbolSize: 60, orient: 'bottom', title: null, labelLimit: 190, columnPadding: 16, offset: 12},
+             titleFont: font, symbolSize: 60, orient: 'bottom', title: null, labelLimit: 240, columnPadding: 16, offset: 12},
   };
 
   /** The strategy's look, the same in every chart of the page; the baseline is drawn in ink. */
@@ -151,15 +151,16 @@
   }
 
   function growth(data, width) {
+    const title = data.unit ? `${data.label} (${data.unit})` : data.label;
     const rows = labelled(data.lines.flatMap(l => l.points.map(([x, y]) => ({s: l.s, x, y}))), data);
     return {
       data: {values: rows}, height: width < 600 ? 240 : 280, params: picked,
       mark: {type: 'line', strokeWidth: 1.75, point: rows.length < 400 ? {filled: true, size: 30} : false},
       encoding: {
         x: {field: 'x', type: 'quantitative', title: 'eval', axis: {grid: false, tickCount: width < 600 ? 5 : 10}, scale: {nice: false}},
-        y: {field: 'y', type: 'quantitative', title: data.label, axis: {tickCount: 5, labelExpr: plainLabels}},
+        y: {field: 'y', type: 'quantitative', title, axis: {tickCount: 5, labelExpr: plainLabels}},
         ...byStrategy(rows, data, width),
-        tooltip: [fact('label', 'strategy'), fact('x', 'eval'), fact('y', data.label)],
+        tooltip: [fact('label', 'strategy'), fact('x', 'eval'), {...fact('y', title), type: 'quantitative', format: ',.6~r'}],
       },
     };
   }

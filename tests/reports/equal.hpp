@@ -10,7 +10,7 @@ namespace alloclab::report {
 inline bool operator==(const sample& a, const sample& b) { return a.block == b.block && a.value == b.value; }
 inline bool operator==(const strategy& a, const strategy& b) {
     const auto fields = [](const strategy& s) {
-        return std::tie(s.name, s.kind, s.threads, s.bounded, s.capacity, s.when_full, s.summary, s.control);
+        return std::tie(s.name, s.kind, s.threads, s.bounded, s.capacity, s.when_full, s.control);
     };
     return fields(a) == fields(b);
 }
@@ -22,7 +22,8 @@ inline bool operator==(const workload& a, const workload& b) {
 }
 inline bool operator==(const cell& a, const cell& b) {
     const auto fields = [](const cell& c) {
-        return std::tie(c.workload, c.strategy, c.parameters, c.samples, c.counters, c.parts, c.series, c.error);
+        return std::tie(c.workload, c.strategy, c.parameters, c.samples, c.counters, c.parts, c.series, c.refusal,
+                        c.error);
     };
     return fields(a) == fields(b);
 }

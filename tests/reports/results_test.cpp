@@ -68,7 +68,8 @@ TEST_F(results_test, a_run_reads_back_as_it_was) {
 TEST_F(results_test, unpleasant_names_read_back_exactly) {
     run r;
     r.workloads.push_back({odd_name, odd_name, odd_name, odd_name, "µs", odd_name, odd_name});
-    r.cells.push_back({odd_name, "", {{odd_name, "\t\r\n\\\x01"}}, {}, {{odd_name, 1}}, {{"Ł", 2}}, {{"", {}}}, "\"'"});
+    r.cells.push_back(
+        {odd_name, "", {{odd_name, "\t\r\n\\\x01"}}, {}, {{odd_name, 1}}, {{"Ł", 2}}, {{"", {}}}, "\x1f", "\"'"});
     r.seed = std::numeric_limits<std::uint64_t>::max();
     r.partial = true;
     write_run(r, file);
@@ -79,7 +80,7 @@ TEST_F(results_test, doubles_keep_their_last_bit_and_what_is_not_finite_becomes_
     run r;
     r.workloads.push_back({"w", "", "", "", "", "", ""});
     const double tiny = std::numeric_limits<double>::denorm_min();
-    r.cells.push_back({"w", "s", {}, {{0, 0.1 + 0.2}, {1, tiny}, {2, NAN}, {3, INFINITY}}, {}, {}, {}, ""});
+    r.cells.push_back({"w", "s", {}, {{0, 0.1 + 0.2}, {1, tiny}, {2, NAN}, {3, INFINITY}}, {}, {}, {}, "", ""});
     write_run(r, file);
     const auto samples = read_run(file).cells.at(0).samples;
     EXPECT_EQ(samples.at(0).value, 0.1 + 0.2);

@@ -14,34 +14,28 @@ struct cost {
     double scanned;
     std::size_t capacity;
     bool control;
-    const char* summary;
 };
 constexpr cost contexts[]{
-    {"heap", 21, 0.004, 1024, 0, false, "malloc and free through the C library"},
-    {"heap_aligned", 29, 0.004, 1024, 0, false, "aligned_alloc, what many engines call today"},
-    {"heap_mimalloc", 9.4, 0.001, 1024, 0, false, "mimalloc's own heap"},
-    {"static_pool", 3.1, 0, 0, 64, false, "64 slots inside the object, bitmap search"},
-    {"hybrid", 3.6, 0, 0, 0, false, "static_pool in front, heap behind it"},
-    {"free_list", 3.55, 0, 0, 0, false, "slots linked through themselves, grown by chunks"},
-    {"magazine_pool", 4.4, 0, 0, 0, false, "a private stack of slots for every thread"},
-    {"arena", 2.9, 0.0005, 1024, 0, false, "bump pointer, given back all at once"},
-    {"scan_pool", 14, 1.1, 64, 64, true, "linear scan of 64 slots under a spin lock"},
-    {odd_name, 20.6, 0.004, 1024, 0, false, "named to break a careless writer"},
+    {"heap", 21, 0.004, 1024, 0, false},
+    {"heap_aligned", 29, 0.004, 1024, 0, false},
+    {"heap_mimalloc", 9.4, 0.001, 1024, 0, false},
+    {"static_pool", 3.1, 0, 0, 64, false},
+    {"hybrid", 3.6, 0, 0, 0, false},
+    {"free_list", 3.55, 0, 0, 0, false},
+    {"magazine_pool", 4.4, 0, 0, 0, false},
+    {"arena", 2.9, 0.0005, 1024, 0, false},
+    {"scan_pool", 14, 1.1, 64, 64, true},
+    {odd_name, 20.6, 0.004, 1024, 0, false},
 };
 struct extra {
     const char* name;
     double ns;    ///< extras part of an eval, us
     double kept;  ///< live after every eval
     bool control;
-    const char* summary;
 };
 constexpr extra extras[]{
-    {"per_tensor", 41, 200, false, "new and delete for each offloaded tensor"},
-    {"free_list", 9.5, 200, false, "records kept in a list between evals"},
-    {"bump_arena", 5.2, 200, false, "one buffer, its counter reset at every eval"},
-    {"ring", 6.1, 4096, true, "4096 records used round and round"},
-    {"inline_extra", 3.3, 1090, true, "a record inside every tensor"},
-    {"leaky", 36, 0, true, "nobody gives the temporaries back"},
+    {"per_tensor", 41, 200, false}, {"free_list", 9.5, 200, false},    {"bump_arena", 5.2, 200, false},
+    {"ring", 6.1, 4096, true},      {"inline_extra", 3.3, 1090, true}, {"leaky", 36, 0, true},
 };
 
 class maker {
@@ -70,11 +64,11 @@ void add_contexts(run& r, maker& make) {
                            "live"});
     for (const cost& s : contexts) {
         r.strategies.push_back({s.name, "context", "single", s.capacity != 0, s.capacity,
-                                s.capacity != 0 ? "nullptr" : "asks malloc", s.summary, s.control});
+                                s.capacity != 0 ? "nullptr" : "asks malloc", s.control});
         for (const std::size_t live : {0u, 1u, 2u, 4u, 8u, 16u, 32u, 63u, 128u, 256u, 512u, 1024u}) {
-            cell c{"context/slots", s.name, {{"live", std::to_string(live)}}, {}, {}, {}, {}, ""};
+            cell c{"context/slots", s.name, {{"live", std::to_string(live)}}, {}, {}, {}, {}, "", ""};
             if (s.capacity != 0 && live >= s.capacity) {
-                c.error = "exhausted: 64 slots";
+                c.refusal = "full at 64 of 64 slots";
             } else {
                 const auto n = static_cast<double>(live);
                 const double spill = s.name == std::string_view("hybrid") && live > 64 ? 18 : 0;
@@ -103,6 +97,7 @@ void add_evals(run& r, maker& make) {
                    {},
                    {},
                    {},
+                   "",
                    ""};
             c.parts = {{"context", context}, {"build", build}, {"plan", plan}, {"extras", extra}, {"compute", compute}};
             c.counters = {
@@ -114,18 +109,36 @@ void add_evals(run& r, maker& make) {
 
 void add_extras(run& r, maker& make) {
     r.workloads.push_back({"extra/evals", "extra", "200 temporary extras for every eval",
-                           "Does the number of live extras stay constant from eval to eval?", "us/eval", "per_tensor",
+                           "What does it cost to give each offloaded tensor an extra?", "us/eval", "per_tensor", ""});
+    r.workloads.push_back({"extra/growth", "extra", "Live extras over 1000 evals",
+                           "Does the number of live extras stay constant from eval to eval?", "extras", "per_tensor",
                            ""});
     for (const extra& s : extras) {
-        r.strategies.push_back({s.name, "extra", "single", s.name == std::string_view("ring"), 4096,
-                                "reports an overrun", s.summary, s.control});
-        cell c{"extra/evals", s.name, {}, make.samples(s.ns), {}, {}, {}, ""};
-        auto& live = c.series["live_extras"];
-        for (int eval = 1; eval <= 1000; ++eval)
+        r.strategies.push_back(
+            {s.name, "extra", "single", s.name == std::string_view("ring"), 4096, "reports an overrun", s.control});
+        cell cost{"extra/evals", s.name, {}, make.samples(s.ns), {}, {}, {}, "", ""};
+        cell growth{"extra/growth", s.name, {}, {}, {}, {}, {}, "", ""};
+        auto& live = growth.series["live_extras"];
+        for (int eval = 1; eval <= 1000; ++eval) {
             live.push_back(s.kept != 0 ? std::min(s.kept, 200.0 * eval) : 200.0 * eval);
-        c.counters = {{"peak_bytes", live.back() * 1152},
-                      {"reserved_bytes", live.back() * 1152 * 1.02},
-                      {"source_calls", live.back()}};
+            growth.series["reserved_bytes"].push_back(live.back() * 1152);
+        }
+        cost.counters = {{"peak_bytes", live.back() * 1152},
+                         {"reserved_bytes", live.back() * 1152 * 1.02},
+                         {"source_calls", live.back()}};
+        r.cells.push_back(std::move(cost));
+        r.cells.push_back(std::move(growth));
+    }
+}
+
+void add_sources(run& r, maker& make) {
+    r.workloads.push_back({"source/buffer", "source", "Take a buffer and give it back", "What does a buffer cost?",
+                           "ns/buffer", "malloc", ""});
+    for (const auto& [name, ns] : {std::pair{"malloc", 240.0}, {"pages", 9100.0}, {"huge_pages", 0.0}}) {
+        r.strategies.push_back({name, "source", "shared", false, 0, "nullptr", false});
+        cell c{"source/buffer", name, {}, {}, {}, {}, {}, "", ""};
+        if (ns > 0) c.samples = make.samples(ns);
+        else c.error = "ended by signal: Killed";
         r.cells.push_back(std::move(c));
     }
 }
@@ -148,6 +161,7 @@ run made_run(std::size_t blocks) {
     add_contexts(r, make);
     add_evals(r, make);
     add_extras(r, make);
+    add_sources(r, make);
     return r;
 }
 

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 cell measured(const char* strategy, const std::vector<double>& values, const char* live = "1") {
-    cell c{"w", strategy, {{"live", live}}, {}, {}, {}, {}, ""};
+    cell c{"w", strategy, {{"live", live}}, {}, {}, {}, {}, "", ""};
     for (std::size_t i = 0; i < values.size(); ++i) c.samples.push_back({i, values[i]});
     return c;
 }
@@ -191,6 +191,22 @@ TEST(compare_test, a_baseline_that_failed_gives_its_reason) {
     EXPECT_THAT(all.at(1).reason, HasSubstr("killed by signal 9"));
 }
 
+TEST(compare_test, what_has_no_time_was_full_refused_untimed_or_failed) {
+    const auto decided = [](const std::string& refusal, const std::string& error, bool bounded) {
+        run r = with({measured("base", repeated(1, 7)), measured("other", {})});
+        r.strategies.push_back({"other", "context", "", bounded, 64, "", false});
+        r.cells[1].refusal = refusal;
+        r.cells[1].error = error;
+        return compare(r).at(1).decided;
+    };
+    EXPECT_EQ(decided("full at 64 of 64 slots", "", true), verdict::full);
+    EXPECT_EQ(decided("refused context 65 of 71", "", true), verdict::full);
+    EXPECT_EQ(decided("refused context 65 of 71", "", false), verdict::refused);
+    EXPECT_EQ(decided("not available on this system", "", true), verdict::refused);
+    EXPECT_EQ(decided("", "ended by signal 9", true), verdict::failed);
+    EXPECT_EQ(decided("", "", true), verdict::untimed);
+}
+
 TEST(compare_test, zero_negative_and_infinite_samples_never_reach_a_ratio) {
     const run r =
         with({measured("base", {0, 1, 1, 1, 1, 1, 1, 1}), measured("other", {1, 0, -1, NAN, INFINITY, 2, 2, 2})});
@@ -204,9 +220,9 @@ TEST(compare_test, zero_negative_and_infinite_samples_never_reach_a_ratio) {
 
 TEST(compare_test, a_control_is_known_by_kind_and_name) {
     run r = with({measured("base", repeated(1, 7)), measured("other", repeated(1, 7))});
-    r.strategies.push_back({"other", "extra", "", false, 0, "", "", true});
+    r.strategies.push_back({"other", "extra", "", false, 0, "", true});
     EXPECT_FALSE(compare(r).at(1).control);
-    r.strategies.push_back({"other", "context", "", false, 0, "", "", true});
+    r.strategies.push_back({"other", "context", "", false, 0, "", true});
     EXPECT_TRUE(compare(r).at(1).control);
 }
 

@@ -25,7 +25,7 @@ using ::testing::Not;
 const fs::path no_assets = "no/such/folder";
 
 cell measured(const std::string& strategy, double value, std::size_t blocks = 7) {
-    cell c{"slots", strategy, {}, {}, {}, {}, {}, ""};
+    cell c{"slots", strategy, {}, {}, {}, {}, {}, "", ""};
     for (std::size_t i = 0; i < blocks; ++i) c.samples.push_back({i, value});
     return c;
 }
@@ -35,13 +35,13 @@ run small() {
     run r;
     r.command = "alloclab run";
     r.seed = 42;
-    r.strategies = {{"heap", "context", "shared", false, 0, "", "malloc", false},
-                    {"pool", "context", "single", true, 64, "nullptr", "64 slots", false},
-                    {"scan", "context", "single", true, 64, "nullptr", "a scan", true},
-                    {"tiny", "context", "single", true, 2, "nullptr", "2 slots", false}};
+    r.strategies = {{"heap", "context", "shared", false, 0, "", false},
+                    {"pool", "context", "single", true, 64, "nullptr", false},
+                    {"scan", "context", "single", true, 64, "nullptr", true},
+                    {"tiny", "context", "single", true, 2, "nullptr", false}};
     r.workloads = {{"slots", "context", "One slot", "What does it cost?", "ns/op", "heap", ""}};
     r.cells = {measured("heap", 10), measured("pool", 5), measured("scan", 40), measured("tiny", 0, 0)};
-    r.cells.back().error = "exhausted";
+    r.cells.back().refusal = "full at 2 of 2 slots";
     r.cells[1].counters = {{"peak_bytes", 20480}, {"source_calls", 3}};
     return r;
 }
@@ -80,15 +80,16 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
     return records;
 }
 
-TEST(csv_test, is_one_row_a_sample_and_one_for_a_failure) {
+TEST(csv_test, is_one_row_a_sample_and_one_for_a_refusal) {
     run r = small();
     for (cell& c : r.cells) c.samples.resize(std::min<std::size_t>(c.samples.size(), 1));
+    r.cells[2].error = "killed";
     EXPECT_EQ(to_csv(r),
-              "workload,strategy,block,value,unit,error\r\n"
-              "slots,heap,0,10,ns/op,\r\n"
-              "slots,pool,0,5,ns/op,\r\n"
-              "slots,scan,0,40,ns/op,\r\n"
-              "slots,tiny,,,ns/op,exhausted\r\n");
+              "workload,strategy,block,value,unit,refusal,error\r\n"
+              "slots,heap,0,10,ns/op,,\r\n"
+              "slots,pool,0,5,ns/op,,\r\n"
+              "slots,scan,0,40,ns/op,,killed\r\n"
+              "slots,tiny,,,ns/op,full at 2 of 2 slots,\r\n");
 }
 
 TEST(csv_test, any_name_and_number_survives_a_standard_reader) {
@@ -101,13 +102,14 @@ TEST(csv_test, any_name_and_number_survives_a_standard_reader) {
                        {},
                        {},
                        {},
+                       "",
                        ""});
     const auto records = parse_csv(to_csv(r));
     ASSERT_EQ(records.size(), 3u);
     EXPECT_THAT(records[0], ::testing::ElementsAre("workload", "strategy", "parameter.block", "live", "block", "value",
-                                                   "unit", "error"));
+                                                   "unit", "refusal", "error"));
     EXPECT_THAT(records[1], ::testing::ElementsAre("Pool<int, 4>", "say \"x\"\r\na newline b", ",", "1", "3", "0.1",
-                                                   "µs \"wall\"", ""));
+                                                   "µs \"wall\"", "", ""));
     EXPECT_EQ(records[2][5], "");
 }
 
@@ -125,17 +127,16 @@ TEST(terminal_test, shows_findings_and_times) {
               R"(One slot
   Fastest: pool takes 50 % less time than heap (ratio 0.500, interval 0.500 to 0.500).
   Slowest: scan (control) takes 4.00 times as long as heap (ratio 4.00, interval 4.00 to 4.00).
+  Full at 2 of 2 slots: tiny.
 
   Times
   strategy        median (ns/op)  ratio to heap        interval  pairs  verdict
   heap                      10.0           1.00               –      –  baseline
   pool                      5.00          0.500  0.500 to 0.500      7  ▼ faster
   scan (control)            40.0           4.00    4.00 to 4.00      7  ▲ slower
-  tiny                         –              –               –      –  failed
+  tiny                         –              –               –      –  full
 
-  not measured: tiny: exhausted
-
-▼ faster, ▲ slower, = same, ? inconclusive; ratios to the baseline, below 1 is faster
+▼ faster, ▲ slower, = same, ? inconclusive, full: no room; ratios to the baseline, below 1 is faster
 )");
 }
 
@@ -159,20 +160,20 @@ TEST(markdown_test, shows_verdicts_first_and_folds_the_rest) {
     const std::string text = to_markdown(small());
     EXPECT_THAT(text, ::testing::StartsWith(R"(## alloclab: memory strategies side by side
 
-- **One slot:** Fastest: `pool` takes **50 % less time than** `heap` (ratio 0.500, interval 0.500 to 0.500). Slowest: `scan` (control) takes **4.00 times as long as** `heap` (ratio 4.00, interval 4.00 to 4.00).
+- **One slot:** Fastest: `pool` takes **50 % less time than** `heap` (ratio 0.500, interval 0.500 to 0.500). Slowest: `scan` (control) takes **4.00 times as long as** `heap` (ratio 4.00, interval 4.00 to 4.00). `tiny` is **full**; the other 3 never refuse.
 
-Ratio to the baseline: context strategies:
+Context strategies: ratio to the baseline, geometric mean over the settings:
 
-| strategy | One slot |
+| strategy | slots (1 setting) |
 |:--|--:|
 | `heap` | 1.00 (baseline) |
-| `pool` | 0.500 ▼ (faster) |
-| `scan` (control) | 4.00 ▲ (slower) |
-| `tiny` | – (failed) |
+| `pool` | 0.500 ▼ |
+| `scan` (control) | 4.00 ▲ |
+| `tiny` | full |
 
-▼ faster, ▲ slower, = same, ? inconclusive
+▼ faster, ▲ slower, = same, ? inconclusive, full: no room
 
-<details><summary>One slot</summary>
+<details><summary>One slot (slots)</summary>
 
 What does it cost?
 
@@ -183,15 +184,16 @@ Times:
 | `heap` | 10.0 | 1.00 | – | – | baseline |
 | `pool` | 5.00 | 0.500 | 0.500 to 0.500 | 7 | ▼ faster |
 | `scan` (control) | 40.0 | 4.00 | 4.00 to 4.00 | 7 | ▲ slower |
-| `tiny` | – | – | – | – | failed |
+| `tiny` | – | – | – | – | full |
 
 Counters:
 
 | strategy | peak (KiB) | source calls |
 |:--|--:|--:|
 | `pool` | 20.0 | 3 |
+| `tiny` | full | – |
 
-- tiny: exhausted
+- Full at 2 of 2 slots: `tiny`.
 
 </details>
 )"));
@@ -203,11 +205,11 @@ TEST(markdown_test, odd_names_break_no_table_and_are_no_markup) {
     for (strategy& s : r.strategies) s.name = s.name == "pool" ? odd_name : s.name;
     r.cells[1].strategy = odd_name;
     r.warnings = {"<img src=x> @everyone #1 [a](b) *c*"};
-    r.cells[3].error = "a | b";
+    r.cells[3].refusal = "a | b";
     const std::string text = to_markdown(r);
     EXPECT_THAT(text, HasSubstr("| `` pool<int, 4> \"λ\"␊</script><b>\\|`🧠` `` |"));
     EXPECT_THAT(text, HasSubstr("&lt;img src=x> &#64;everyone &#35;1 \\[a\\](b) \\*c\\*"));
-    EXPECT_THAT(text, HasSubstr("a \\| b"));
+    EXPECT_THAT(text, HasSubstr("A \\| b"));
     std::istringstream lines(text);
     std::size_t columns = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -222,14 +224,15 @@ TEST(markdown_test, odd_names_break_no_table_and_are_no_markup) {
 
 TEST(markdown_test, a_leak_is_flagged_before_all_else) {
     const std::string text = to_markdown(made_run());
-    EXPECT_THAT(text, HasSubstr(":red_circle: **200 temporary extras for every eval:** `leaky` (control) leaks: live "
-                                "extras **grow by 200 per eval**."));
+    EXPECT_THAT(
+        text, HasSubstr(":red_circle: **Live extras over 1000 evals:** `leaky` (control) leaks: live extras **grow by "
+                        "200 per eval**."));
     EXPECT_LT(text.find(":red_circle:"), text.find("Fastest:"));
 }
 
 /// Tags that open and close, by a stack; names of the elements seen, with their attributes' text.
 std::multiset<std::string> balanced(const std::string& page) {
-    static const std::set<std::string> alone{"meta", "link", "!doctype"};
+    static const std::set<std::string> alone{"meta", "link", "!doctype", "wbr"};
     std::multiset<std::string> seen;
     std::vector<std::string> open;
     for (std::size_t at = 0; (at = page.find('<', at)) != std::string::npos;) {
@@ -271,18 +274,19 @@ TEST(html_test, every_ratio_and_median_stands_in_a_table) {
     run r = small();
     r.cells[1] = measured("pool", 3.14159);
     const std::string page = to_html(r, no_assets);
-    for (const char* text : {">3.14<", ">0.314<", ">0.314 to 0.314<", ">▲ slower<", ">exhausted<"})
+    for (const char* text : {">3.14<", ">0.314<", ">0.314 to 0.314<", ">full at 2 of 2 slots<",
+                             "<td class=\"wide slower\"><span aria-hidden=\"true\">▲</span> slower</td>"})
         EXPECT_THAT(page, HasSubstr(text));
 }
 
 TEST(html_test, odd_names_are_escaped_wherever_they_stand) {
     run r = small();
     const std::string evil = "</script><img src=x onerror=alert(1)>\"'&\xFF";
-    r.command = r.started = r.workloads[0].title = r.workloads[0].question = r.workloads[0].unit = r.cells[3].error =
-        evil;
+    r.command = r.started = r.workloads[0].title = r.workloads[0].question = r.workloads[0].unit = r.cells[3].refusal =
+        r.cells[2].error = evil;
     r.warnings = {evil};
     r.environment = {{evil, evil}, {"cpu", evil}};
-    for (strategy& s : r.strategies) s.summary = s.when_full = evil;
+    for (strategy& s : r.strategies) s.when_full = evil;
     r.workloads[0].baseline = r.cells[0].strategy = r.strategies[0].name = evil;
     for (cell& c : r.cells) c.parameters[evil] = c.parameters["live"] = evil;
     r.cells[1].series[evil] = {1, 2, 3, 4, 5};
@@ -357,7 +361,7 @@ TEST(writers_test, an_empty_a_partial_and_a_baseless_run_are_written_by_all) {
 
 TEST(writers_test, all_show_the_same_verdicts) {
     const run r = made_run();
-    const std::string line = "takes 86 % less time than heap over 12 settings (faster in all 12).";
+    const std::string line = "takes 86 % less time than heap over 12 settings (all faster).";
     const auto bare = [](const std::string& text) { return std::regex_replace(text, std::regex("<[^>]*>|[`*]"), ""); };
     EXPECT_THAT(to_terminal(r, false), HasSubstr(line));
     EXPECT_THAT(bare(to_markdown(r)), HasSubstr(line));

@@ -1,8 +1,8 @@
 // mimalloc_source: mimalloc's own heap beside the C library's, in the same process.
 // Choose it to have mimalloc serve one strategy without replacing malloc for everyone.
-// Cost: one mi_malloc or mi_malloc_aligned through a pointer. Threads: shared. Full, or no libmimalloc on this system: nullptr.
-// The library is opened with RTLD_LOCAL, since being linked with Debian's libmimalloc.so is enough to replace malloc in
-// the whole process. A program that is linked with it on purpose gets that same copy.
+// Cost: one mi_malloc or mi_malloc_aligned through a pointer. Threads: shared. Full, or no libmimalloc on this system:
+// nullptr. The library is opened with RTLD_LOCAL, since being linked with Debian's libmimalloc.so is enough to replace
+// malloc in the whole process. A program that is linked with it on purpose gets that same copy.
 #pragma once
 
 #include <dlfcn.h>

@@ -16,12 +16,11 @@ namespace alloclab::report {
 /// A strategy as it was registered when the run was made.
 struct strategy {
     std::string name;
-    std::string kind;     ///< "context" or "extra"
+    std::string kind;     ///< "context", "extra" or "source"
     std::string threads;  ///< "single" or "shared"
     bool bounded = false;
     std::size_t capacity = 0;  ///< slots, where bounded
     std::string when_full;
-    std::string summary;
     bool control = false;  ///< kept to show a known fault or an old design, not to be chosen
 };
 
@@ -51,7 +50,8 @@ struct cell {
     std::map<std::string, double> counters;             ///< deterministic: faults, source_calls, peak_bytes ...
     std::map<std::string, double> parts;                ///< of a whole, means over blocks, in the workload's unit
     std::map<std::string, std::vector<double>> series;  ///< over evals: "live_extras"
-    std::string error;                                  ///< why there is no sample; "" when all went well
+    std::string refusal;                                ///< the strategy cannot do this: "full at 64 of 64 slots"
+    std::string error;                                  ///< measuring failed: "ended by signal 11"
 };
 
 struct run {

@@ -26,7 +26,10 @@ enum class verdict {
     slower,        ///< interval wholly above 1 + margin
     same,          ///< interval wholly inside the margin
     inconclusive,  ///< none of these, or no interval; the reason tells which
-    failed         ///< nothing was measured
+    full,          ///< refused: a bounded strategy has no room for this
+    refused,       ///< refused for another reason, such as that the strategy is not available here
+    untimed,       ///< went well as far as it went, without a sample: series alone, or the run ended before
+    failed         ///< measuring failed
 };
 [[nodiscard]] std::string_view to_string(verdict v) noexcept;
 
@@ -52,7 +55,7 @@ struct comparison {
     std::optional<double> ratio;     ///< median over the pairs of candidate / baseline
     std::optional<interval> bounds;  ///< of the ratio
     verdict decided = verdict::failed;
-    std::string reason;  ///< why inconclusive or failed, or which pairs were left out
+    std::string reason;  ///< why inconclusive, without a time or failed
 };
 
 /// All comparisons of a run, in the order of its cells; they point into `r`. Throws bad_results when a cell names a

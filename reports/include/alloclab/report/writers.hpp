@@ -22,8 +22,8 @@ namespace alloclab::report {
 /// GitHub-flavoured: findings, one table per kind of strategy, each workload folded away.
 [[nodiscard]] std::string to_markdown(const run& r);
 
-/// RFC 4180, a header and one row a sample; a cell that failed has one row with its error and no value. A parameter's
-/// column bears its name, with "parameter." before it where a fixed column is named so.
+/// RFC 4180, a header and one row a sample; a cell without a sample has one row without a value, which gives its
+/// refusal or error. A parameter's column bears its name, with "parameter." before it where a fixed column is named so.
 [[nodiscard]] std::string to_csv(const run& r);
 
 /// Findings and a table for each workload; `colour` adds ANSI colours, which the caller withholds from pipes and

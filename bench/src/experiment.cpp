@@ -33,9 +33,13 @@ std::string listed(const Names& names) {
 }
 
 void must_exist(const char* what, const std::vector<std::string>& wanted, const std::set<std::string>& known) {
-    for (const std::string& name : wanted)
-        if (!is_pattern(name) && !known.contains(name))
+    for (const std::string& name : wanted) {
+        const auto matches = [&](const std::string& each) { return ::fnmatch(name.c_str(), each.c_str(), 0) == 0; };
+        if (std::any_of(known.begin(), known.end(), matches)) continue;
+        if (!is_pattern(name))
             throw unknown_name(std::string("no ") + what + " \"" + name + "\"; there are " + listed(known));
+        std::fprintf(stderr, "warning: no %s matches \"%s\"\n", what, name.c_str());
+    }
 }
 
 void check_value(const axis& a, const std::string& value) {
@@ -90,12 +94,19 @@ void check_names(const plan& p) {
         if (std::set(values.begin(), values.end()).size() != values.size())
             throw unknown_name("a value of " + name + " stands twice in " + listed(values));
     }
+    std::set<std::string> used;
+    bool any = false;
     for (const family& f : everything().families()) {
         if (!chosen(p.workloads, f.about.name)) continue;
+        any = true;
         for (const axis& a : f.axes)
-            if (const auto asked = p.values.find(a.name); asked != p.values.end())
+            if (const auto asked = p.values.find(a.name); asked != p.values.end()) {
+                used.insert(a.name);
                 for (const std::string& value : asked->second) check_value(a, value);
+            }
     }
+    for (const auto& [name, values] : p.values)
+        if (any && !used.contains(name)) throw unknown_name("no chosen workload has the parameter " + name);
 }
 
 class progress {
@@ -195,17 +206,17 @@ void carry_out(const plan& p, std::vector<std::vector<job>> groups, report::run&
     };
 
     shown.phase("counts");
-    each_cell([](job& j, report::cell& cell) {
+    each_cell([interrupted](job& j, report::cell& cell) {
         j.task = job::observing;
-        outcome o = measure_apart(j, longest_seconds);
+        outcome o = measure_apart(j, longest_seconds, interrupted);
         cell.counters = std::move(o.seen.counters);
         cell.series = std::move(o.seen.series);
         return o;
     });
     for (std::size_t block = 0; block < p.blocks && !r.partial; ++block) {
         shown.phase("block " + std::to_string(block + 1) + " of " + std::to_string(p.blocks));
-        each_cell([block](job& j, report::cell& cell) {
-            outcome o = measure_apart(j, longest_seconds);
+        each_cell([block, interrupted](job& j, report::cell& cell) {
+            outcome o = measure_apart(j, longest_seconds, interrupted);
             if (!o.timed) return o;
             cell.samples.push_back({block, o.value});
             for (const auto& [part, value] : o.parts) cell.parts[part] += value;

@@ -1,8 +1,11 @@
 // The alloclab command. Exit codes: 0 ok, 2 usage or bad input, 3 measuring failed, was interrupted or nothing matched.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -26,9 +29,23 @@ enum exit_code : int { ok = 0, usage_error = 2, failed = 3 };
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch a lock-free atomic");
 
-int complain(int code, const std::string& text) {
+// One line whatever the text holds: it may repeat what a user or a file said.
+int complain(int code, std::string text) {
+    constexpr std::size_t longest = 2000;
+    if (text.size() > longest) text = text.substr(0, longest) + " ...";
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     std::cerr << "alloclab: " << text << '\n';
     return code;
+}
+
+// A closed descriptor below 3 would be taken by the next file or pipe and then be mistaken for what it stands for.
+void open_standard_streams() {
+    for (int opened = ::open("/dev/null", O_RDWR); opened >= 0; opened = ::open("/dev/null", O_RDWR))
+        if (opened > STDERR_FILENO) {
+            ::close(opened);
+            return;
+        }
 }
 
 // ---- list
@@ -123,6 +140,7 @@ std::string now_in_utc() {
 
 // Tried before anything is measured: what the system says of permissions is not always what it then does.
 void check_writable(const std::filesystem::path& file) {
+    if (file.empty()) throw std::runtime_error("no name for the output; expected a file");
     if (std::filesystem::is_directory(file)) throw std::runtime_error(file.string() + " is a folder; expected a file");
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
     if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return;  // /dev/stdout
@@ -174,9 +192,10 @@ int run(run_options options, const std::string& command) {
     on_interrupt.sa_handler = [](int) { interrupt_seen = true; };
     ::sigaction(SIGINT, &on_interrupt, nullptr);
     ::sigaction(SIGTERM, &on_interrupt, nullptr);
+    ::sigaction(SIGHUP, &on_interrupt, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);  // who reads the progress may leave before the end
     carry_out(p, std::move(groups), r, [] { return interrupt_seen.load(); });
 
-    report::write_run(r, options.output);
     std::size_t measured = 0, broken = 0;
     for (const report::cell& c : r.cells) {
         measured += c.samples.empty() && c.series.empty() ? 0 : 1;
@@ -186,9 +205,15 @@ int run(run_options options, const std::string& command) {
             std::cerr << "failed: " << c.workload << ' ' << c.strategy << ": " << c.error << '\n';
         }
     }
+    if (measured == 0 && std::filesystem::exists(options.output))
+        return complain(failed, std::string(r.partial ? "interrupted before anything was measured; "
+                                                      : "not one cell could be measured; ") +
+                                    options.output + " is as it was");
+    report::write_run(r, options.output);
     std::cerr << measured << " of " << r.cells.size() << " cells measured in " << static_cast<int>(r.seconds) << " s, "
               << options.output << '\n';
     if (r.partial) return complain(failed, "interrupted: " + options.output + " is marked partial");
+    if (measured == 0) return complain(failed, "not one cell could be measured");
     if (broken != 0) return complain(failed, std::to_string(broken) + " cells failed");
     return ok;
 }
@@ -256,7 +281,8 @@ int parsed(int argc, char** argv) {
         run_command->add_option("--min-time", min_milliseconds, "Milliseconds that each measurement takes, roughly")
             ->check(CLI::Range(1, 60000))
             ->take_last();
-    run_command->add_option("--seed", options.what.seed, "Of the order of cells");
+    run_command->add_option("--seed", options.what.seed, "Of the order of cells")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 53));
     run_command->add_flag("--quick", options.what.quick, "Fewer parameter values, shorter measurements");
     run_command->add_option("-o,--output", options.output, "File to write")->capture_default_str();
 
@@ -305,8 +331,11 @@ int parsed(int argc, char** argv) {
 }  // namespace alloclab::bench
 
 int main(int argc, char** argv) {
+    alloclab::bench::open_standard_streams();
     try {
-        return alloclab::bench::parsed(argc, argv);
+        const int code = alloclab::bench::parsed(argc, argv);
+        if (std::cout.flush() && std::fflush(stdout) == 0) return code;
+        return alloclab::bench::complain(alloclab::bench::failed, "standard output could not be written");
     } catch (const std::exception& e) {
         return alloclab::bench::complain(alloclab::bench::failed, e.what());
     }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,18 +110,20 @@ std::vector<std::string> command_of(const job& j) {
     return words;
 }
 
-// Everything that the child wrote to both pipes until it closed them; false when the time was up first.
-bool read_both(const pipe_end& out, const pipe_end& err, std::string& output, std::string& errors,
-               double limit_seconds) {
+// Everything that the child wrote to both pipes until it closed them; false when the time was up or an interrupt came
+// first.
+bool read_both(const pipe_end& out, const pipe_end& err, std::string& output, std::string& errors, double limit_seconds,
+               bool (*interrupted)()) {
     using clock = std::chrono::steady_clock;
     const auto deadline =
         clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(limit_seconds));
     std::array<pollfd, 2> ends{{{out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}}};
     const std::array<std::string*, 2> texts{&output, &errors};
     while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now()).count();
-        if (left <= 0) return false;
-        if (::poll(ends.data(), ends.size(), static_cast<int>(left)) < 0 && errno != EINTR) return false;
+        // A signal that comes between the question and the wait is seen after a tenth of a second.
+        constexpr int patience = 100;
+        if (interrupted() || clock::now() >= deadline) return false;
+        if (::poll(ends.data(), ends.size(), patience) < 0 && errno != EINTR) return false;
         for (std::size_t i = 0; i < ends.size(); ++i) {
             if (ends[i].fd < 0 || ends[i].revents == 0) continue;
             std::array<char, 65536> bytes;
@@ -161,7 +164,7 @@ outcome measure(const job& j) {
     return result.error = "no strategy " + j.strategy + " in " + j.workload, result;
 }
 
-outcome measure_apart(const job& j, double limit_seconds) {
+outcome measure_apart(const job& j, double limit_seconds, bool (*interrupted)()) {
     const std::vector<std::string> words = command_of(j);
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -173,6 +176,7 @@ outcome measure_apart(const job& j, double limit_seconds) {
     outcome result;
     if (child < 0) return result.error = std::string("fork: ") + std::strerror(errno), result;
     if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         ::dup2(out_write.get(), STDOUT_FILENO);
         ::dup2(err_write.get(), STDERR_FILENO);
         ::execv("/proc/self/exe", arguments.data());
@@ -181,7 +185,7 @@ outcome measure_apart(const job& j, double limit_seconds) {
     out_write.close();
     err_write.close();
     std::string output, errors;
-    const bool in_time = read_both(out, err, output, errors, limit_seconds);
+    const bool in_time = read_both(out, err, output, errors, limit_seconds, interrupted);
     if (!in_time) ::kill(child, SIGKILL);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -27,8 +27,9 @@ struct outcome {
 
 /// Measures in this process.
 [[nodiscard]] outcome measure(const job& j);
-/// Measures in a new process, which is ended after `limit_seconds`; what goes wrong there comes back as `error`.
-[[nodiscard]] outcome measure_apart(const job& j, double limit_seconds);
+/// Measures in a new process, which is ended after `limit_seconds`, when `interrupted()` turns true, and with this one;
+/// what goes wrong there comes back as `error`.
+[[nodiscard]] outcome measure_apart(const job& j, double limit_seconds, bool (*interrupted)());
 
 [[nodiscard]] std::string to_line(const outcome& o);
 /// Throws std::runtime_error for what is no outcome.

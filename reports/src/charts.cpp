@@ -126,7 +126,7 @@ std::optional<chart> bytes_chart(const chapter& ch, const panel& p) {
 }
 
 std::optional<chart> growth_chart(const chapter& ch, const panel& p, const std::string& key) {
-    const std::string at = busiest(p, [&](const cell& c) { return c.series.count(key) != 0; });
+    const std::string at = busiest(p, [&](const cell& c) { return c.series.contains(key); });
     const byte_unit unit = unit_of(p, key);
     std::vector<std::string> lines;
     for (const std::string& name : p.strategies) {

@@ -268,7 +268,7 @@ std::vector<finding> leaks_of(const chapter& ch) {
         for (const std::string& name : p.strategies) {
             for (const std::string& at : p.at) {
                 const comparison* c = p.find(name, at);
-                if (c == nullptr || c->of->series.count(key) == 0) continue;
+                if (c == nullptr || !c->of->series.contains(key)) continue;
                 const auto growing = trend_of(c->of->series.at(key));
                 if (!growing || !growing->leak) continue;
                 const auto where = describe(c->of->parameters);

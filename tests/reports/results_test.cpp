@@ -46,7 +46,7 @@ protected:
         try {
             static_cast<void>(read_run(of));
         } catch (const bad_results& e) {
-            const std::string message = e.what();
+            std::string message = e.what();
             EXPECT_THAT(message, ::testing::StartsWith(of.string()));
             EXPECT_THAT(message, Not(HasSubstr("\n")));
             return message;

@@ -244,7 +244,7 @@ std::multiset<std::string> balanced(const std::string& page) {
             EXPECT_FALSE(open.empty() || open.back() != tag) << "</" << tag << ">";
             if (open.empty() || open.back() != tag) return seen;
             open.pop_back();
-        } else if (alone.count(tag) == 0) {
+        } else if (!alone.contains(tag)) {
             seen.insert(tag);
             open.push_back(tag);
             if (tag == "script" || tag == "style") at = page.find("</" + tag, at);

@@ -36,12 +36,12 @@ struct whisper_parts {
 
 std::int32_t capacity_of(const model_info& m) noexcept {
     if (const auto* llama = std::get_if<const llama_shape*>(&m.shape)) return (*llama)->context;
-    return std::get<const whisper_shape*>(m.shape)->text_context;
+    return (*std::get_if<const whisper_shape*>(&m.shape))->text_context;
 }
 
 std::size_t max_nodes(const model_info& m) noexcept {
     if (const auto* llama = std::get_if<const llama_shape*>(&m.shape)) return llama_max_nodes(**llama);
-    return whisper_max_nodes(*std::get<const whisper_shape*>(m.shape));
+    return whisper_max_nodes(**std::get_if<const whisper_shape*>(&m.shape));
 }
 
 }  // namespace

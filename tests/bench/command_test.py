@@ -113,9 +113,10 @@ class run(in_folder):
             if cell["parameters"]["model"].endswith("-small"):
                 parts.add("compute")
             self.assertEqual(set(cell["parts"]), parts)
-            wholes = [s["value"] for s in cell["samples"]]
-            self.assertGreater(sum(cell["parts"].values()), 0.5 * min(wholes))
-            self.assertLess(sum(cell["parts"].values()), 1.05 * max(wholes))
+            # The whole may be longer by what a busy machine takes between its clock and the parts' first.
+            self.assertLess(sum(cell["parts"].values()), 1.05 * max(s["value"] for s in cell["samples"]))
+            self.assertTrue(all(1 < part < 1e9 for part in cell["parts"].values()), cell["parts"])
+            self.assertGreater(cell["parts"]["build"], cell["parts"]["context"])
 
     def test_quick_covers_every_workload(self):
         listed = json.loads(alloclab("list", "--json").stdout)

@@ -8,12 +8,16 @@ set(tests "")
 foreach(line IN LISTS lines)
   if(line MATCHES "^[^ ]+\\.$")
     set(suite ${line})
-  elseif(line MATCHES "^  (.+)$" AND NOT "${suite}${CMAKE_MATCH_1}" MATCHES "DISABLED_")
+  elseif(line MATCHES "^  (.+)$")
     set(name ${suite}${CMAKE_MATCH_1})
+    if(name MATCHES "DISABLED_")
+      continue()
+    endif()
     set(test "[[${PREFIX}${name}]]")
     string(APPEND tests
       "add_test(${test} [[${PROGRAM}]] [[--gtest_filter=${name}]])\n"
-      "set_tests_properties(${test} PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION [=[\\[  SKIPPED \\]]=])\n")
+      "set_tests_properties(${test} PROPERTIES TIMEOUT 300 SKIP_REGULAR_EXPRESSION [=[\\[  SKIPPED \\]]=]\n"
+      "  FAIL_REGULAR_EXPRESSION [=[Running 0 tests]=])\n")
   endif()
 endforeach()
 if(tests STREQUAL "")

@@ -22,6 +22,9 @@ public:
     static constexpr thread_use threads = thread_use::shared;
     static constexpr bool control = true;
 
+    /// Makes the mutex: a child of fork would wait for ever for one that another thread was just making.
+    first_call_heap() noexcept { process_wide(); }
+
     /// Storage for one T; nullptr when malloc has none.
     [[nodiscard]] void* acquire() noexcept {
         {

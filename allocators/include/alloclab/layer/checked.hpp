@@ -204,7 +204,7 @@ struct checked {
     public:
         static constexpr std::string_view name = joined<prefix, Base::name>;
         using forward<Base>::forward;
-        ~over() { table().forget_all(identity()); }
+        ~over() { table_.forget_all(identity()); }
 
         [[nodiscard]] void* acquire() noexcept requires slot_strategy<Base> {
             return listed(
@@ -224,7 +224,7 @@ struct checked {
         void reset() noexcept requires resettable<Base> {
             const detail::checked_call call(identity());
             if (!call.allowed()) return refuse(nullptr, 0);
-            table().strike_all(identity());
+            table_.strike_all(identity());
             this->base().reset();
         }
 
@@ -233,13 +233,12 @@ struct checked {
 
         // Not `this`: an owner may begin with a base that is checked itself.
         [[nodiscard]] const void* identity() const noexcept { return &released_listed_; }
-        static detail::live_table& table() noexcept { return detail::live_table::get(); }
         static constexpr std::size_t slot_bytes() noexcept {
             if constexpr (slot_strategy<Base>) return sizeof(typename Base::value_type);
             else return 0;
         }
-        static void refuse(const void* p, std::size_t bytes) noexcept {
-            table().report({violation::reentered, p, name, name, bytes});
+        void refuse(const void* p, std::size_t bytes) const noexcept {
+            table_.report({violation::reentered, p, name, name, bytes});
         }
 
         template <class Take, class Undo>
@@ -247,7 +246,7 @@ struct checked {
             const detail::checked_call call(identity());
             if (!call.allowed()) return refuse(nullptr, bytes), nullptr;
             void* p = take();
-            if (p == nullptr || table().list(p, identity(), name, bytes)) return p;
+            if (p == nullptr || table_.list(p, identity(), name, bytes)) return p;
             undo(p);
             return nullptr;
         }
@@ -257,12 +256,14 @@ struct checked {
             if (p == nullptr) return;
             const detail::checked_call call(identity());
             if (!call.allowed()) return refuse(p, bytes);
-            if (released_listed_.add() % most_released_listed == 0) table().forget_released(identity());
-            if (violation found{violation::foreign, p, {}, name, bytes}; !table().strike(p, identity(), found))
-                return table().report(found);
+            if (released_listed_.add() % most_released_listed == 0) table_.forget_released(identity());
+            if (violation found{violation::foreign, p, {}, name, bytes}; !table_.strike(p, identity(), found))
+                return table_.report(found);
             give_back();
         }
 
+        // Made with the owner: a child of fork would wait for ever for one that another thread was just making.
+        detail::live_table& table_ = detail::live_table::get();
         counter<Base::threads> released_listed_;
     };
 };

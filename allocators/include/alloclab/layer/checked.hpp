@@ -92,7 +92,7 @@ public:
     }
 
     /// False when there is no memory for the entry.
-    bool list(const void* p, const void* owner, std::string_view name, std::size_t bytes) noexcept {
+    bool list(void* p, const void* owner, std::string_view name, std::size_t bytes) noexcept {
         const checked_call inside;
         const std::lock_guard hold(mutex_);
         const entry made{owner, name, bytes, true};

@@ -8,6 +8,7 @@ namespace alloclab::bench {
 const catalogue& everything() {
     static const catalogue all = [] {
         catalogue c;
+        add_slot_workloads(c);
         add_context_workloads(c);
         add_extra_workloads(c);
         add_eval_workloads(c);

@@ -35,15 +35,22 @@ using parameters = std::map<std::string, std::string>;
 /// faults depend on the state of the heap too.
 struct observations {
     std::map<std::string, double> counters;
-    std::map<std::string, std::vector<double>> series;
+    std::map<std::string, std::vector<double>> series;    ///< over evals
+    std::map<std::string, std::vector<double>> timeline;  ///< over the steps of one round
+    std::vector<report::memory_map> maps;                 ///< the same from every strategy; one of them is enough
 };
 
 /// A cell made ready in this process.
 struct measurement {
     /// Timed by Google Benchmark; each iteration does `operations` of them. Empty where only `observe` tells something.
+    /// What counts, and what the number of iterations is found by, is the time on the wall: the processor time of one
+    /// thread would miss what a strategy hands to another, or waits for (google/benchmark#170).
     std::function<void(benchmark::State&)> loop = {};
     double operations = 1;
-    bool times_itself = false;  ///< the loop calls SetIterationTime
+    bool times_itself = false;   ///< the loop calls SetIterationTime
+    std::size_t iterations = 0;  ///< of each run; 0: as many as fill its time, for loops that are timed as a whole
+    /// One operation for timing one at a time, with its surroundings ready; empty where single ones tell nothing.
+    std::function<std::function<void()>()> single = {};
     /// Run once, in a process in which nothing is timed.
     std::function<void(observations&)> observe = {};
     /// Where the loop leaves what the parts of an operation took, in nanoseconds each; may be null.
@@ -57,7 +64,10 @@ struct axis {
     std::vector<std::string> values;  ///< measured unless others are asked for
     std::vector<std::string> quick;   ///< those that --quick takes
     std::size_t lowest = 0;           ///< a number from lowest to highest may be asked for;
-    std::size_t highest = 0;          ///< where highest is 0, only one of `values`, or any model's name for "model"
+    std::size_t highest = 0;          ///< where highest is 0, only one of those listed, or any model's name for "model"
+    std::vector<std::string> full = {};  ///< those that --full takes, all of `values` among them; empty: just these
+
+    [[nodiscard]] const std::vector<std::string>& all() const noexcept { return full.empty() ? values : full; }
 };
 
 struct family {
@@ -105,6 +115,7 @@ private:
 };
 
 void add_source_workloads(catalogue& c);
+void add_slot_workloads(catalogue& c);
 void add_context_workloads(catalogue& c);
 void add_extra_workloads(catalogue& c);
 void add_eval_workloads(catalogue& c);

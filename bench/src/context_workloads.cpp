@@ -1,150 +1,95 @@
-// Contexts: slots alone, whole contexts, several threads, and the loads of whisper.cpp and llama.cpp.
+// Whole contexts: one at a time, several threads, and the loads of whisper.cpp and llama.cpp.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
 #include <memory>
-#include <random>
+#include <numeric>
 #include <span>
 #include <thread>
 
-#include "alloclab/layer/counting.hpp"
 #include "alloclab/tensor/context.hpp"
 #include "alloclab/tensor/models/load.hpp"
 #include "alloclab/tensor/models/registry.hpp"
 #include "alloclab/tensor/models/whisper.hpp"
 #include "catalogue.hpp"
 #include "keep.hpp"
+#include "observe.hpp"
+#include "slots.hpp"
 
 namespace alloclab::bench {
 namespace {
 
-using strategies = context_strategies<tensor::context>;
-constexpr std::size_t large_pool = 1024;
-using large_pools = type_list<heap<tensor::context>, static_pool<tensor::context, large_pool>,
-                              hybrid<tensor::context, large_pool>, scan_pool<tensor::context, large_pool>>;
-constexpr std::size_t batch = 64;  // operations per iteration, so that the loop itself does not count
-
+/// `live` contexts over a caller's buffer, as ggml_init makes them.
 template <class S>
-std::string refusal_at(std::size_t live) {
-    if constexpr (bounded<S>) {
-        if (live > S::capacity)
-            return "full at " + std::to_string(S::capacity) + " of " + std::to_string(S::capacity) + " slots";
+struct inhabited {
+    explicit inhabited(std::size_t live) {
+        for (std::size_t i = 0; i < live; ++i) held.push_back(home.make(options));
     }
-    return {};
-}
+    /// ggml_init and ggml_free of one more.
+    void pair() noexcept {
+        const tensor::context_ptr made = home.try_make(options);
+        tensor::context* kept = made.get();
+        keep(kept);
+    }
 
-/// A strategy with `live` of its slots taken.
-template <class S>
-struct occupied {
-    explicit occupied(std::size_t live) : held(live) {
-        for (void*& slot : held) slot = strategy.acquire();
-    }
-    ~occupied() {
-        for (void* slot : held) strategy.release(slot);
-    }
-    occupied(const occupied&) = delete;
-    occupied& operator=(const occupied&) = delete;
-
-    S strategy;
-    std::vector<void*> held;
+    std::vector<std::byte> buffer = std::vector<std::byte>(1024);
+    tensor::context_options options{.bytes = buffer.size(), .buffer = buffer};
+    tensor::contexts<S> home;
+    std::vector<tensor::context_ptr> held;
 };
 
 template <class S>
-measurement slot_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    return {.loop =
-                [live](benchmark::State& state) {
-                    const auto pool = std::make_unique<occupied<S>>(live);
-                    for (auto _ : state)
-                        for (std::size_t i = 0; i < batch; ++i) {
-                            void* slot = pool->strategy.acquire();
-                            *static_cast<volatile std::byte*>(slot) = std::byte{1};
-                            keep(slot);
-                            pool->strategy.release(slot);
-                        }
-                },
-            .operations = batch,
-            .refusal = refusal_at<S>(live + 1)};
-}
-
-// Two slots are taken and given back in the order of taking, so that a pool that keeps one at hand searches too.
-template <class S>
-measurement pool_occupancy(const parameters& p) {
-    const std::size_t live = number(p, "percent") * large_pool / 100;
-    return {.loop =
-                [live](benchmark::State& state) {
-                    const auto pool = std::make_unique<occupied<S>>(live);
-                    for (auto _ : state)
-                        for (std::size_t i = 0; i < batch / 2; ++i) {
-                            void* first = pool->strategy.acquire();
-                            void* second = pool->strategy.acquire();
-                            *static_cast<volatile std::byte*>(first) = std::byte{1};
-                            *static_cast<volatile std::byte*>(second) = std::byte{1};
-                            keep(first);
-                            keep(second);
-                            pool->strategy.release(first);
-                            pool->strategy.release(second);
-                        }
-                },
-            .operations = batch};
-}
-
-// Several slots die before as many are taken again, so that the order in which they lie free is mixed more and more.
-template <class S>
-measurement slot_replacement(const parameters& p) {
-    static constexpr std::size_t at_once = 8;
+measurement context_pairs(const parameters& p) {
     const std::size_t live = number(p, "live");
     measurement m;
-    m.refusal = refusal_at<S>(live);
-    m.operations = at_once;
+    m.refusal = refusal_at<S>(live + 1);
+    if (!m.refusal.empty()) return m;
+    m.operations = batch;
     m.loop = [live](benchmark::State& state) {
-        const auto pool = std::make_unique<occupied<S>>(live);
-        std::vector<std::uint32_t> order(4096 * at_once);
-        std::mt19937 random(7);
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            // No slot twice within one group.
-            std::uint32_t* group = &order[i / at_once * at_once];
-            do order[i] = static_cast<std::uint32_t>(random() % live);
-            while (std::find(group, &order[i], order[i]) != &order[i]);
-        }
-        std::size_t next = 0;
-        const auto replace = [&] {
-            const std::uint32_t* group = &order[next];
-            next = (next + at_once) % order.size();
-            for (std::size_t i = 0; i < at_once; ++i) pool->strategy.release(pool->held[group[i]]);
-            for (std::size_t i = 0; i < at_once; ++i) {
-                void*& slot = pool->held[group[i]];
-                slot = pool->strategy.acquire();
-                *static_cast<volatile std::byte*>(slot) = std::byte{1};
-            }
+        const auto all = std::make_unique<inhabited<S>>(live);
+        for (auto _ : state)
+            for (std::size_t i = 0; i < batch; ++i) all->pair();
+    };
+    m.single = [live] { return [all = std::make_shared<inhabited<S>>(live)] { all->pair(); }; };
+    m.observe = [live](observations& seen) {
+        const auto all = std::make_unique<inhabited<watched<S>>>(live);
+        const auto& slots = all->home.slots();
+        const auto round = [&] {
+            for (std::size_t i = 0; i < batch; ++i) all->pair();
         };
-        for (std::size_t i = 0; i < 1000; ++i) replace();
-        for (auto _ : state) replace();
+        round();
+        count_rounds(seen, "round", round, [&] { return slots.usage(); });
+        seen.counters["peak_bytes"] = static_cast<double>(slots.traffic().peak_bytes);
+        seen.counters["reserved_bytes"] = static_cast<double>(slots.peak_reserved_bytes());
     };
     return m;
 }
 
-// As ggml_init and ggml_free with a caller's buffer.
+// Every thread has its context before any drops it, so that the peak is that of all, however the system schedules.
 template <class S>
-measurement context_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    return {.loop =
-                [live](benchmark::State& state) {
-                    const auto home = std::make_unique<tensor::contexts<S>>();
-                    std::vector<std::byte> buffer(1024);
-                    const tensor::context_options options{.bytes = buffer.size(), .buffer = buffer};
-                    std::vector<tensor::context_ptr> held;
-                    for (std::size_t i = 0; i < live; ++i) held.push_back(home->make(options));
-                    for (auto _ : state)
-                        for (std::size_t i = 0; i < batch; ++i) {
-                            const tensor::context_ptr made = home->try_make(options);
-                            tensor::context* kept = made.get();
-                            keep(kept);
-                        }
-                },
-            .operations = batch,
-            .refusal = refusal_at<S>(live + 1)};
+void observe_threads(std::size_t threads, std::size_t bytes, observations& seen) {
+    const auto home = std::make_unique<tensor::contexts<compose<S, counting>, counted_buffers>>();
+    std::barrier gate(static_cast<std::ptrdiff_t>(threads + 1));
+    std::vector<std::jthread> workers;
+    for (std::size_t t = 0; t < threads; ++t)
+        workers.emplace_back([&] {
+            const tensor::context_ptr made = home->try_make({.bytes = bytes});
+            gate.arrive_and_wait();
+            gate.arrive_and_wait();
+        });
+    const auto& slots = home->slots();
+    const auto held = [&] {
+        if constexpr (measured<S>) return slots.usage() + usage_of(home->buffers().traffic());
+        else return usage_of(slots.traffic()) + usage_of(home->buffers().traffic());
+    };
+    gate.arrive_and_wait();
+    auto& n = seen.counters;
+    n["peak_bytes"] = static_cast<double>(slots.traffic().live_bytes + home->buffers().traffic().live_bytes);
+    n["reserved_bytes"] = static_cast<double>(held().reserved_bytes);
+    gate.arrive_and_wait();
+    workers.clear();
+    n["leaked"] = static_cast<double>(held().live);
 }
 
 // Each thread makes and drops contexts of its own with an owned buffer. All begin together behind a spin; the time is
@@ -152,6 +97,7 @@ measurement context_pairs(const parameters& p) {
 template <class S>
 measurement context_threads(const parameters& p) {
     static constexpr std::size_t pairs = 5000;  // of each thread, per iteration
+    static constexpr std::size_t bytes = 16384;
     const std::size_t threads = number(p, "threads");
     measurement m;
     m.refusal = refusal_at<S>(threads);
@@ -172,7 +118,7 @@ measurement context_threads(const parameters& p) {
                 while (ready.load() < threads) std::this_thread::yield();
                 const auto start = clock::now();
                 for (std::size_t i = 0; i < pairs; ++i) {
-                    const tensor::context_ptr made = home->try_make({.bytes = 16384});
+                    const tensor::context_ptr made = home->try_make({.bytes = bytes});
                     tensor::context* kept = made.get();
                     keep(kept);
                     if (kept == nullptr) ++refused;
@@ -193,6 +139,7 @@ measurement context_threads(const parameters& p) {
         gate.arrive_and_wait();
         if (refused != 0) state.SkipWithError("a context was refused");
     };
+    if (m.refusal.empty()) m.observe = [threads](observations& seen) { observe_threads<S>(threads, bytes, seen); };
     return m;
 }
 
@@ -201,14 +148,30 @@ template <class Slots, class Buffers = malloc_source>
 struct load {
     explicit load(const std::vector<std::size_t>& sizes) : bytes(sizes) { made.reserve(bytes.size()); }
 
-    /// Contexts that could be made, in order, up to the first refusal.
-    std::size_t run() {
+    /// Makes them in order up to the first refusal; the number made. `look` is called after each.
+    template <class Look>
+    std::size_t make(Look look) {
         for (const std::size_t size : bytes) {
             tensor::context_ptr next = home.try_make({.bytes = size});
             if (next == nullptr) break;
             made.push_back(std::move(next));
+            look();
         }
         return made.size();
+    }
+    template <class Look>
+    void drop(Look look) {
+        for (tensor::context_ptr& each : made) {
+            each.reset();
+            look();
+        }
+        made.clear();
+    }
+    std::size_t make() {
+        return make([] {});
+    }
+    void drop() {
+        drop([] {});
     }
 
     std::vector<std::size_t> bytes;
@@ -218,41 +181,52 @@ struct load {
 
 template <class S>
 void observe_load(const std::vector<std::size_t>& sizes, observations& seen) {
-    using buffers = compose<malloc_source, counting>;
-    const auto contexts = std::make_unique<load<compose<S, counting>, buffers>>(sizes);
-    auto& n = seen.counters;
-    const std::size_t fit = contexts->run();
-    n["contexts"] = static_cast<double>(fit);
-    const traffic of_slots = contexts->home.slots().traffic();
-    const traffic of_buffers = contexts->home.buffers().traffic();
-    n["peak_bytes"] = static_cast<double>(of_slots.peak_bytes + of_buffers.peak_bytes);
-    std::size_t reserved = of_slots.peak_bytes;
-    if constexpr (measured<S>) reserved = contexts->home.slots().usage().reserved_bytes;
-    n["reserved_bytes"] = static_cast<double>(reserved + of_buffers.peak_bytes);
-    const auto spilled = [&n, fit](std::size_t in_back) {
-        n["contexts_in_front"] = static_cast<double>(fit - in_back);
-        n["contexts_in_back"] = static_cast<double>(in_back);
+    const auto contexts = std::make_unique<load<watched<S>, counted_buffers>>(sizes);
+    const auto& slots = contexts->home.slots();
+    const auto& buffers = contexts->home.buffers();
+    memory_watch memory;
+    const auto look = [&] {
+        memory.look(slots.traffic().live_bytes + buffers.traffic().live_bytes,
+                    slots.usage().reserved_bytes + buffers.traffic().live_bytes);
     };
-    S& slots = contexts->home.slots().base();
-    if constexpr (requires { slots.in_back(); }) spilled(slots.in_back());
-    else if constexpr (requires { slots.base().in_back(); }) spilled(slots.base().in_back());
+    look();
+    auto& n = seen.counters;
+    const std::size_t fit = contexts->make(look);
+    n["contexts"] = static_cast<double>(fit);
+    if constexpr (
+        requires(S & s) { s.in_back(); } || requires(S & s) { s.base().in_back(); }) {
+        n["contexts_in_front"] = static_cast<double>(fit - in_back(slots));
+        n["contexts_in_back"] = static_cast<double>(in_back(slots));
+    }
+    contexts->drop(look);
+    memory.tell_peaks(seen);
+    memory.tell_timeline(seen);
+    n["requested_bytes"] = static_cast<double>(sizes.size() * sizeof(tensor::context) +
+                                               std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+    count_rounds(
+        seen, "round",
+        [&] {
+            contexts->make();
+            contexts->drop();
+        },
+        [&] { return slots.usage() + usage_of(buffers.traffic()); });
 }
 
 template <class S>
 measurement load_of(const std::vector<std::size_t>& sizes) {
     measurement m;
-    const std::size_t fit = std::make_unique<load<S>>(sizes)->run();
+    const std::size_t fit = std::make_unique<load<S>>(sizes)->make();
     if (fit < sizes.size())
         m.refusal = refusal_at<S>(sizes.size()) + ", refused context " + std::to_string(fit + 1) + " of " +
                     std::to_string(sizes.size());
     m.operations = static_cast<double>(sizes.size());
     m.loop = [sizes](benchmark::State& state) {
         const auto contexts = std::make_unique<load<S>>(sizes);
-        contexts->run();
-        contexts->made.clear();
+        contexts->make();
+        contexts->drop();
         for (auto _ : state) {
-            benchmark::DoNotOptimize(contexts->run());
-            contexts->made.clear();
+            benchmark::DoNotOptimize(contexts->make());
+            contexts->drop();
         }
     };
     m.observe = [sizes](observations& seen) { observe_load<S>(sizes, seen); };
@@ -282,49 +256,26 @@ measurement multi_gpu(const parameters& p) {
     return load_of<S>(sizes);
 }
 
-const std::vector<std::string> live_counts{"0", "1", "4", "8", "16", "32", "48", "63", "128", "256", "1024"};
-const std::vector<std::string> few_live_counts{"0", "8", "63", "256"};
-
 }  // namespace
 
 void add_context_workloads(catalogue& c) {
-    c.add<strategies>({.name = "context/slots",
-                       .kind = "context",
-                       .title = "Acquire and release one context slot while others are live",
-                       .question = "Whether a pool beats malloc, and up to how many live contexts",
-                       .unit = "ns/pair",
-                       .baseline = "",
-                       .axis = "live"},
-                      {{"live", live_counts, few_live_counts, 0, 1'000'000}},
-                      [](auto tag, const parameters& p) { return slot_pairs<typename decltype(tag)::type>(p); });
-    c.add<strategies>({.name = "context/replace",
-                       .kind = "context",
-                       .title = "Release 8 random ones of the live context slots, then acquire 8",
-                       .question = "What the same costs when slots die in no order",
-                       .unit = "ns/pair",
-                       .baseline = "",
-                       .axis = "live"},
-                      {{"live", {"8", "16", "48", "64", "256", "1024"}, {"8", "48", "256"}, 8, 1'000'000}},
-                      [](auto tag, const parameters& p) { return slot_replacement<typename decltype(tag)::type>(p); });
-    c.add<large_pools>({.name = "context/occupancy",
-                        .kind = "context",
-                        .title = "Acquire and release one of 1024 slots, by how many of them are live",
-                        .question = "What a pool's search for a free slot costs as it fills up",
-                        .unit = "ns/pair",
-                        .baseline = "",
-                        .axis = "percent"},
-                       {{"percent", {"1", "6", "25", "50", "75", "94", "99"}, {"1", "50", "99"}, 1, 99}},
-                       [](auto tag, const parameters& p) { return pool_occupancy<typename decltype(tag)::type>(p); });
-    c.add<strategies>({.name = "context/init_free",
-                       .kind = "context",
-                       .title = "Make and drop a context over a caller's buffer while others are live",
-                       .question = "What the slot matters beside the rest of a context's set-up",
-                       .unit = "ns/pair",
-                       .baseline = "",
-                       .axis = "live"},
-                      {{"live", {"0", "4", "8", "16", "32", "63", "256"}, {"0", "63"}, 0, 100'000}},
-                      [](auto tag, const parameters& p) { return context_pairs<typename decltype(tag)::type>(p); });
-    c.add<strategies>(
+    c.add<slot_strategies>(
+        {.name = "context/init_free",
+         .kind = "context",
+         .title = "Make and drop a context over a caller's buffer while others are live",
+         .question = "What the slot matters beside the rest of a context's set-up",
+         .unit = "ns/pair",
+         .baseline = "",
+         .axis = "live"},
+        {{.name = "live",
+          .values = {"0", "16", "63", "256"},
+          .quick = {"0", "63"},
+          .lowest = 0,
+          .highest = 100'000,
+          .full = {"0", "4", "8", "16", "32", "63", "256"}},
+         {.name = "heap", .values = {"aged"}, .quick = {"aged"}, .full = {"aged", "bare", "littered"}}},
+        [](auto tag, const parameters& p) { return context_pairs<typename decltype(tag)::type>(p); });
+    c.add<slot_strategies>(
         {.name = "context/threads",
          .kind = "context",
          .title = "Make and drop contexts with 16 KiB of their own in several threads",
@@ -332,10 +283,10 @@ void add_context_workloads(catalogue& c) {
          .unit = "ns/pair",
          .baseline = "",
          .axis = "threads"},
-        {{"threads", {"1", "2"}, {"1", "2"}, 1, 256}},
+        {{"threads", {"1", "2", "4"}, {"1", "2"}, 1, 256}},
         [](auto tag, const parameters& p) { return context_threads<typename decltype(tag)::type>(p); },
         [](auto tag) { return decltype(tag)::type::threads == thread_use::shared; });
-    c.add<strategies>(
+    c.add<slot_strategies>(
         {.name = "context/whisper_states",
          .kind = "context",
          .title = "Make all contexts of so many whisper-base states and of their model, then drop them",
@@ -344,9 +295,14 @@ void add_context_workloads(catalogue& c) {
          .baseline = "",
          .axis = "states"},
         {{"contexts", {"7", "4"}, {"7", "4"}},
-         {"states", {"1", "4", "9", "10", "15", "16"}, {"1", "9", "10", "16"}, 1, 1000}},
+         {.name = "states",
+          .values = {"1", "4", "9", "10", "15", "16"},
+          .quick = {"9", "10", "15", "16"},
+          .lowest = 1,
+          .highest = 1000,
+          .full = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"}}},
         [](auto tag, const parameters& p) { return whisper_states<typename decltype(tag)::type>(p); });
-    c.add<strategies>(
+    c.add<slot_strategies>(
         {.name = "context/multi_gpu_load",
          .kind = "context",
          .title = "Make all contexts that loading llama-2-70b with 4 adapters and 2 control vectors onto GPUs takes",
@@ -354,7 +310,12 @@ void add_context_workloads(catalogue& c) {
          .unit = "ns/context",
          .baseline = "",
          .axis = "devices"},
-        {{"devices", {"1", "2", "4", "8"}, {"1", "8"}, 0, 16}},
+        {{.name = "devices",
+          .values = {"1", "4", "8"},
+          .quick = {"1", "8"},
+          .lowest = 0,
+          .highest = 16,
+          .full = {"1", "2", "4", "8"}}},
         [](auto tag, const parameters& p) { return multi_gpu<typename decltype(tag)::type>(p); });
 }
 

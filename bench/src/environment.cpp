@@ -1,102 +1,81 @@
 #include "environment.hpp"
 
-#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <new>
-#include <sstream>
+#include <array>
+#include <cstdint>
+#include <cstdio>
 #include <thread>
-
-#include "alloclab/source/mimalloc.hpp"
 
 namespace alloclab::bench {
 namespace {
 
-std::string first_line(const char* file) {
-    std::ifstream in(file);
-    std::string line;
-    std::getline(in, line);
-    return line;
+std::string cpu_model(const system_files& files) {
+    const std::string model = files.field("proc/cpuinfo", "model name");
+    return model.empty() ? files.field("proc/cpuinfo", "CPU part") : model;
 }
 
-std::string cpu_model() {
-    std::ifstream in("/proc/cpuinfo");
-    for (std::string line; std::getline(in, line);)
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    return "unknown";
+/// "32K data, 32K instruction, 1024K unified (level 2) ..." of the first CPU.
+std::string caches(const system_files& files) {
+    const std::string folder = "sys/devices/system/cpu/cpu0/cache/";
+    std::string all;
+    for (const std::string& index : files.entries(folder)) {
+        const std::string level = files.line(folder + index + "/level"), size = files.line(folder + index + "/size");
+        const std::string kind = files.line(folder + index + "/type");
+        if (level.empty() || size.empty()) continue;
+        all += (all.empty() ? "L" : ", L") + level +
+               (kind == "Data"          ? "d "
+                : kind == "Instruction" ? "i "
+                                        : " ") +
+               size;
+    }
+    return all;
 }
 
-std::string file_of(const void* function) {
-    Dl_info info{};
-    return ::dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "unknown";
+std::string memory(const system_files& files) {
+    std::array<char, 32> text{};
+    const double kilobytes = std::strtod(files.field("proc/meminfo", "MemTotal").c_str(), nullptr);
+    if (kilobytes == 0) return "";
+    std::snprintf(text.data(), text.size(), "%.1f GiB", kilobytes / 1024 / 1024);
+    return text.data();
 }
 
-std::string mimalloc_version() {
-    const int v = mimalloc_source::version();
-    if (v == 0) return "absent";
-    return std::to_string(v / 100) + "." + std::to_string(v / 10 % 10) + "." + std::to_string(v % 10);
-}
-
-std::string chosen(const std::string& line) {
-    const auto open = line.find('['), close = line.find(']');
-    return open == std::string::npos || close == std::string::npos ? line : line.substr(open + 1, close - open - 1);
+/// FNV-1a: an identity that gives away neither the machine's id nor its name.
+std::string hash_of(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    std::array<char, 17> digits{};
+    std::snprintf(digits.data(), digits.size(), "%012llx", static_cast<unsigned long long>(hash >> 16));
+    return digits.data();
 }
 
 }  // namespace
 
-malloc_server who_serves_malloc() {
-    // Asked of the running process: what the program was linked with does not say who answers.
-    void* (*volatile serving)(std::size_t) = &std::malloc;
-    void* block = serving(64);
-    const bool in_mimalloc = mimalloc_source::serves(block);
-    std::free(block);
-    const std::string file = file_of(reinterpret_cast<const void*>(serving));
-    return {file, !in_mimalloc && file.find("libc.so") != std::string::npos};
-}
-
-environment look_around() {
+environment look_around(const system_files& files) {
     environment e;
-    const auto fact = [&e](const char* name, std::string value) {
-        e.facts.emplace_back(name, value.empty() ? "unknown" : std::move(value));
+    const auto fact = [&e](std::string name, std::string value) {
+        e.facts.emplace_back(std::move(name), value.empty() ? "unknown" : std::move(value));
     };
     utsname system{};
     ::uname(&system);
-    const malloc_server malloc_from = who_serves_malloc();
-    const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-    const std::string huge_pages = chosen(first_line("/sys/kernel/mm/transparent_hugepage/enabled"));
-    const std::string load = first_line("/proc/loadavg");
-    fact("cpu", cpu_model());
-    fact("cores", std::to_string(std::thread::hardware_concurrency()));
+    const std::string cpu = cpu_model(files), cores = std::to_string(std::thread::hardware_concurrency());
+    const std::string id = files.line("etc/machine-id");
+    fact("host", system.nodename);
+    fact("machine", hash_of((id.empty() ? system.nodename : id) + '\n' + cpu + '\n' + cores));
+    fact("cpu", cpu);
+    fact("cores", cores);
+    fact("caches", caches(files));
+    fact("memory", memory(files));
     fact("system", std::string(system.sysname) + " " + system.release + " " + system.machine);
-    fact("governor", governor.empty() ? "not shown by this system" : governor);
-    fact("transparent huge pages", huge_pages);
-    fact("address randomisation", first_line("/proc/sys/kernel/randomize_va_space"));
-    fact("load at start", load);
-    fact("compiler", ALLOCLAB_COMPILER);
-    fact("build", ALLOCLAB_BUILD_FLAGS);
     fact("C library", std::string("glibc ") + ::gnu_get_libc_version());
-    fact("malloc served by", malloc_from.file + (malloc_from.is_libc ? " (the C library)" : " (not the C library)"));
-    fact("mimalloc",
-         mimalloc_version() + (mimalloc_source::available() ? ", its own heap beside the C library's" : ""));
+    fact("compiler", ALLOCLAB_COMPILER);
     fact("alloclab", ALLOCLAB_VERSION);
-    for (const char* name : {"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "LD_PRELOAD"})
-        if (const char* value = std::getenv(name)) fact(name, value);
-
-    if (!malloc_from.is_libc)
-        e.warnings.push_back("malloc is served by " + malloc_from.file + ", so the baseline is not the C library's");
-#ifndef NDEBUG
-    e.warnings.emplace_back("built without NDEBUG: figures are not those of an optimised build");
-#endif
-    if (!governor.empty() && governor != "performance")
-        e.warnings.push_back("the CPU governor is \"" + governor + "\": the clock may change between cells");
-    if (huge_pages == "always")
-        e.warnings.emplace_back("transparent huge pages are always on: page faults are few and large");
-    if (std::atof(load.c_str()) > 0.5 * std::thread::hardware_concurrency())
-        e.warnings.push_back("the machine was busy when the run started: load " + load.substr(0, load.find(' ')));
+    fact("revision", ALLOCLAB_REVISION);
+    for (const check& c : examine(files)) {
+        fact(c.name, c.found);
+        if (c.judged == state::warn && c.spoils) e.warnings.push_back(c.name + ": " + c.found + "; " + c.why);
+    }
     return e;
 }
 

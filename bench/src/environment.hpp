@@ -5,19 +5,17 @@
 #include <utility>
 #include <vector>
 
+#include "doctor.hpp"
+
 namespace alloclab::bench {
 
 struct environment {
-    std::vector<std::pair<std::string, std::string>> facts;
-    std::vector<std::string> warnings;
+    std::vector<std::pair<std::string, std::string>> facts;  ///< those of a check have its name
+    std::vector<std::string> warnings;                       ///< the checks that failed
 };
 
-[[nodiscard]] environment look_around();
-/// The file that serves `malloc` in this process, and whether it is the C library's.
-struct malloc_server {
-    std::string file;
-    bool is_libc;
-};
-[[nodiscard]] malloc_server who_serves_malloc();
+/// The fact "machine" is an identity: runs that agree in it were made on one machine, so their times may be compared.
+/// Takes some 30 ms.
+[[nodiscard]] environment look_around(const system_files& files = system_files{});
 
 }  // namespace alloclab::bench

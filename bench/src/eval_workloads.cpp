@@ -11,7 +11,7 @@
 #include "alloclab/tensor/models/load.hpp"
 #include "alloclab/tensor/models/registry.hpp"
 #include "catalogue.hpp"
-#include "process.hpp"
+#include "observe.hpp"
 
 namespace alloclab::bench {
 namespace {
@@ -22,9 +22,9 @@ constexpr std::size_t everything_offloaded = too_many;
 enum part : std::size_t { context_part, build_part, plan_part, extras_part, compute_part, part_count };
 constexpr std::array<const char*, part_count> part_names{"context", "build", "plan", "extras", "compute"};
 
-template <class S, class X>
+template <class S, class X, class Buffers = malloc_source>
 class eval_loop {
-    using engine_type = tensor::engine<S, X, device::sim_device>;
+    using engine_type = tensor::engine<S, X, device::sim_device, Buffers>;
 
 public:
     eval_loop(const std::string& model, bool reset_context, std::size_t offload)
@@ -39,6 +39,11 @@ public:
     }
 
     void once() {
+        once([](const tensor::context&) {});
+    }
+    /// Calls `look` when the eval holds most.
+    template <class Look>
+    void once(Look look) {
         std::array<clock::time_point, part_count + 2> at;
         at[0] = clock::now();
         {
@@ -53,8 +58,7 @@ public:
             at[3] = clock::now();
             eval.attach(g);
             at[4] = clock::now();
-            // What lies inside tensors is in their context already.
-            if constexpr (!embedded_extra_strategy<X>) extras_in_eval_ = engine_.extras().usage().reserved_bytes;
+            look(c);
             if (!model_.info().full) {
                 for (const tensor::input_value& in : model_.inputs())
                     std::memcpy(in.leaf->data, in.value, in.leaf->bytes());
@@ -90,21 +94,35 @@ public:
         evals_ = 0;
     }
 
+    /// Where slots and buffers are counted.
     void observe(observations& seen) {
         warm_up();
+        auto& slots = engine_.context_source().slots();
+        auto& buffers = engine_.context_source().buffers();
+        memory_watch memory;
+        const auto look = [&](const tensor::context& c) {
+            usage of_extras = engine_.extras().usage();
+            // What lies inside tensors is in their context already.
+            if constexpr (embedded_extra_strategy<X>) of_extras = {};
+            memory.look(slots.traffic().live_bytes + c.used_bytes() + of_extras.live * sizeof(typename X::extra_type),
+                        slots.usage().reserved_bytes + c.capacity_bytes() + of_extras.reserved_bytes);
+        };
         const auto before = device_.now();
-        const double faults = minor_faults();
-        constexpr std::size_t repeats = 10;
-        for (std::size_t i = 0; i < repeats; ++i) once();
+        const std::size_t evals_before = evals_;
+        count_rounds(
+            seen, "eval", [&] { once(); },
+            [&] { return slots.usage() + usage_of(buffers.traffic()) + engine_.extras().usage(); });
         auto& n = seen.counters;
-        n["faults_per_eval"] = (minor_faults() - faults) / repeats;
+        if (!model_.info().full)
+            n["device_ns_per_eval"] =
+                static_cast<double>(device_.now() - before) / static_cast<double>(evals_ - evals_before);
+        once(look);
+        memory.tell_peaks(seen);
         n["nodes"] = static_cast<double>(model_.need().graph_nodes);
         n["offloaded"] = static_cast<double>(offloaded_);
         n["metadata_bytes"] = static_cast<double>(metadata_bytes());
         n["plan_bytes"] = static_cast<double>(engine_.plan().bytes());
         n["plan_lower_bound_bytes"] = static_cast<double>(engine_.plan().lower_bound());
-        n["reserved_bytes"] = static_cast<double>(metadata_bytes() + extras_in_eval_);
-        if (!model_.info().full) n["device_ns_per_eval"] = static_cast<double>(device_.now() - before) / repeats;
     }
 
 private:
@@ -117,11 +135,36 @@ private:
     device::sim_device device_{std::size_t{8} << 30};
     std::size_t offload_;
     std::size_t offloaded_ = 0;
-    std::size_t extras_in_eval_ = 0;
     engine_type engine_;
     std::array<double, part_count> times_{};
     std::size_t evals_ = 0;
 };
+
+/// Where the results of one eval lie in the activation buffer, and when.
+report::memory_map activation_plan(const tensor::model_info& info, tensor::phase phase) {
+    tensor::loaded_model model(info);
+    if (phase != tensor::phase::decode) model.prepare(phase, {});
+    const auto home = std::make_unique<tensor::contexts<heap<tensor::context>>>();
+    const tensor::context_ptr context = home->make({.bytes = model.need().bytes() + tensor::context::alignment});
+    tensor::graph& g = *context->new_graph(model.need().graph_nodes);
+    model.build(*context, g);
+    tensor::planner planner;
+    planner.plan(g);
+    report::memory_map map{.name = std::string(info.name) + (phase == tensor::phase::decode ? " decode" : " encode"),
+                           .steps = g.nodes().size(),
+                           .bytes = planner.bytes(),
+                           .lower_bound = planner.lower_bound(),
+                           .placements = {}};
+    for (const tensor::placement& p : planner.placements()) {
+        std::string name(context->name_of(p.of));
+        if (name.empty())
+            name = p.of->op == tensor::op::none
+                       ? "input"
+                       : std::string(tensor::name_of(p.of->op)) + " " + std::to_string(g.index_of(p.of));
+        map.placements.push_back({std::move(name), p.first, p.last, p.offset, p.bytes});
+    }
+    return map;
+}
 
 template <class S, class X>
 measurement evals(const parameters& p, std::size_t offload) {
@@ -135,34 +178,77 @@ measurement evals(const parameters& p, std::size_t offload) {
         for (auto _ : state) loop->once();
         *parts = loop->parts();
     };
-    made.observe = [=](observations& seen) { std::make_unique<eval_loop<S, X>>(model, reset, offload)->observe(seen); };
+    made.observe = [=](observations& seen) {
+        std::make_unique<eval_loop<watched<S>, X, counted_buffers>>(model, reset, offload)->observe(seen);
+    };
     return made;
 }
 
-// One graph after another, in a context over the caller's buffer, over one of its own, or growing from 4 KiB.
+// The plan is the same whatever the strategies.
+template <class S>
+measurement evals_with_plan(const parameters& p) {
+    measurement made = evals<S, bump_arena<device::tensor_extra>>(p, 200);
+    if constexpr (std::same_as<S, heap<tensor::context>>)
+        made.observe = [counted = made.observe, &info = *tensor::find_model(p.at("model"))](observations& seen) {
+            counted(seen);
+            for (const tensor::phase phase : {tensor::phase::decode, tensor::phase::encode})
+                if (tensor::has_phase(info, phase)) seen.maps.push_back(activation_plan(info, phase));
+        };
+    return made;
+}
+
+/// One graph after another, in a context over the caller's buffer, over one of its own, or growing from 4 KiB.
+template <class S, class Buffers = malloc_source>
+class graph_builder {
+public:
+    explicit graph_builder(const parameters& p)
+        : reset_(p.at("context") == "reset"), buffer_(p.at("buffer") == "caller" ? bytes() : 0) {
+        const bool growing = p.at("buffer") == "growing";
+        options_.bytes = growing ? 4096 : bytes();
+        options_.buffer = buffer_;
+        if (growing) options_.growing = growth{};
+        for (int i = 0; i < 5; ++i) build();
+    }
+
+    void build() {
+        if (context_ == nullptr || !reset_) {
+            context_.reset();
+            context_ = home_.make(options_);
+        } else context_->reset();
+        model_.build(*context_, *context_->new_graph(model_.need().graph_nodes));
+    }
+
+    /// Where slots and buffers are counted.
+    void observe(observations& seen) {
+        auto& slots = home_.slots();
+        count_rounds(
+            seen, "eval", [&] { build(); }, [&] { return slots.usage() + usage_of(home_.buffers().traffic()); });
+        memory_watch memory;
+        memory.look(slots.traffic().live_bytes + context_->used_bytes(),
+                    slots.usage().reserved_bytes + context_->capacity_bytes());
+        memory.tell_peaks(seen);
+    }
+
+private:
+    [[nodiscard]] std::size_t bytes() const { return model_.need().bytes() + tensor::context::alignment; }
+
+    tensor::loaded_model model_{*tensor::find_model("llama-2-7b")};
+    bool reset_;
+    std::vector<std::byte> buffer_;
+    tensor::context_options options_;
+    tensor::contexts<S, Buffers> home_;
+    tensor::context_ptr context_;
+};
+
 template <class S>
 measurement graph_builds(const parameters& p) {
-    const std::string kind = p.at("buffer");
-    const bool reset = p.at("context") == "reset";
     measurement m;
-    m.loop = [kind, reset](benchmark::State& state) {
-        tensor::loaded_model model(*tensor::find_model("llama-2-7b"));
-        const std::size_t bytes = model.need().bytes() + tensor::context::alignment;
-        std::vector<std::byte> buffer(kind == "caller" ? bytes : 0);
-        const tensor::context_options options{.bytes = kind == "growing" ? 4096 : bytes,
-                                              .buffer = buffer,
-                                              .growing = kind == "growing" ? growth{} : fixed};
-        const auto home = std::make_unique<tensor::contexts<S>>();
-        tensor::context_ptr context;
-        const auto build = [&] {
-            if (context == nullptr || !reset) {
-                context.reset();
-                context = home->make(options);
-            } else context->reset();
-            model.build(*context, *context->new_graph(model.need().graph_nodes));
-        };
-        for (int i = 0; i < 5; ++i) build();
-        for (auto _ : state) build();
+    m.loop = [p](benchmark::State& state) {
+        const auto graphs = std::make_unique<graph_builder<S>>(p);
+        for (auto _ : state) graphs->build();
+    };
+    m.observe = [p](observations& seen) {
+        std::make_unique<graph_builder<watched<S>, counted_buffers>>(p)->observe(seen);
     };
     return m;
 }
@@ -181,9 +267,9 @@ void add_eval_workloads(catalogue& c) {
          .question = "What the context strategy matters to a whole eval",
          .unit = "ns/eval",
          .baseline = "",
-         .axis = ""},
-        {models, {"context", {"reset", "fresh"}, {"fresh"}}},
-        [](auto tag, const parameters& p) { return evals<typename decltype(tag)::type, bump_arena<extra>>(p, 200); });
+         .axis = "context"},
+        {models, {"context", {"reset", "fresh"}, {"reset", "fresh"}}},
+        [](auto tag, const parameters& p) { return evals_with_plan<typename decltype(tag)::type>(p); });
     c.add<context_strategies<tensor::context>>(
         {.name = "eval/buffers",
          .kind = "context",
@@ -191,8 +277,9 @@ void add_eval_workloads(catalogue& c) {
          .question = "Whether a buffer that grows, or one made anew for each eval, costs anything",
          .unit = "ns/graph",
          .baseline = "",
-         .axis = ""},
-        {{"buffer", {"caller", "fixed", "growing"}, {"fixed", "growing"}}, {"context", {"reset", "fresh"}, {"fresh"}}},
+         .axis = "buffer"},
+        {{"buffer", {"caller", "fixed", "growing"}, {"fixed", "growing"}},
+         {"context", {"reset", "fresh"}, {"reset", "fresh"}}},
         [](auto tag, const parameters& p) { return graph_builds<typename decltype(tag)::type>(p); });
     c.add<extra_strategies<extra>>({.name = "eval/extras",
                                     .kind = "extra",

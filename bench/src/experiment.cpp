@@ -1,232 +1,313 @@
 #include "experiment.hpp"
 
-#include <fnmatch.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <random>
+#include <limits>
+#include <optional>
 #include <set>
+#include <utility>
 
-#include "alloclab/tensor/models/registry.hpp"
+#include "alloclab/report/verdicts.hpp"
+#include "order.hpp"
+#include "progress.hpp"
 
 namespace alloclab::bench {
 namespace {
 
-using clock = std::chrono::steady_clock;
-constexpr double longest_seconds = 60;  // of one measurement
+constexpr std::size_t latency_count = 100'000;
+constexpr std::size_t quick_latency_count = 10'000;
 
-bool is_pattern(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
-
-bool chosen(const std::vector<std::string>& wanted, const std::string& name) {
-    return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& pattern) {
-               return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-           });
-}
-
-template <class Names>
-std::string listed(const Names& names) {
-    std::string text;
-    for (const auto& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
+template <class... Values>
+std::string in_words(const char* format, Values... values) {
+    std::string text(static_cast<std::size_t>(std::snprintf(nullptr, 0, format, values...)), '\0');
+    std::snprintf(text.data(), text.size() + 1, format, values...);
     return text;
 }
 
-void must_exist(const char* what, const std::vector<std::string>& wanted, const std::set<std::string>& known) {
-    for (const std::string& name : wanted) {
-        const auto matches = [&](const std::string& each) { return ::fnmatch(name.c_str(), each.c_str(), 0) == 0; };
-        if (std::any_of(known.begin(), known.end(), matches)) continue;
-        if (!is_pattern(name))
-            throw unknown_name(std::string("no ") + what + " \"" + name + "\"; there are " + listed(known));
-        std::fprintf(stderr, "warning: no %s matches \"%s\"\n", what, name.c_str());
-    }
-}
+bool has_several_threads(const parameters& where) { return where.contains("threads") && number(where, "threads") > 1; }
 
-void check_value(const axis& a, const std::string& value) {
-    const auto wrong = [&](const std::string& expected) {
-        return unknown_name(a.name + " \"" + value + "\": expected " + expected);
-    };
-    if (a.name == "model") {
-        std::vector<std::string_view> names;
-        for (const auto& model : tensor::models()) names.push_back(model.name);
-        if (tensor::find_model(value) == nullptr) throw wrong("one of " + listed(names));
-        return;
-    }
-    if (a.highest == 0) {
-        if (std::find(a.values.begin(), a.values.end(), value) == a.values.end())
-            throw wrong("one of " + listed(a.values));
-        return;
-    }
-    std::size_t n = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
-    if (error != std::errc{} || end != value.data() + value.size() || n < a.lowest || n > a.highest)
-        throw wrong("a whole number from " + std::to_string(a.lowest) + " to " + std::to_string(a.highest));
-}
-
-std::vector<parameters> combinations(const family& f, const plan& p) {
-    std::vector<parameters> all{{}};
-    for (const axis& a : f.axes) {
-        const auto asked = p.values.find(a.name);
-        const auto& values = asked != p.values.end() ? asked->second : p.quick ? a.quick : a.values;
-        std::vector<parameters> longer;
-        for (const parameters& shorter : all)
-            for (const std::string& value : values) {
-                longer.push_back(shorter);
-                longer.back()[a.name] = value;
-            }
-        all = std::move(longer);
-    }
-    return all;
-}
-
-void check_names(const plan& p) {
-    std::set<std::string> workloads, strategies, axes;
-    for (const family& f : everything().families()) {
-        workloads.insert(f.about.name);
-        for (const auto& e : f.entries) strategies.insert(e.strategy);
-        for (const axis& a : f.axes) axes.insert(a.name);
-    }
-    must_exist("workload", p.workloads, workloads);
-    must_exist("strategy", p.strategies, strategies);
-    for (const auto& [name, values] : p.values) {
-        if (!axes.contains(name)) throw unknown_name("no parameter \"" + name + "\"; there are " + listed(axes));
-        if (values.empty()) throw unknown_name("no value for " + name);
-        if (std::set(values.begin(), values.end()).size() != values.size())
-            throw unknown_name("a value of " + name + " stands twice in " + listed(values));
-    }
-    std::set<std::string> used;
-    bool any = false;
-    for (const family& f : everything().families()) {
-        if (!chosen(p.workloads, f.about.name)) continue;
-        any = true;
-        for (const axis& a : f.axes)
-            if (const auto asked = p.values.find(a.name); asked != p.values.end()) {
-                used.insert(a.name);
-                for (const std::string& value : asked->second) check_value(a, value);
-            }
-    }
-    for (const auto& [name, values] : p.values)
-        if (any && !used.contains(name)) throw unknown_name("no chosen workload has the parameter " + name);
-}
-
-class progress {
+class experiment {
 public:
-    explicit progress(std::size_t total) : total_(total) {}
-
-    void phase(const std::string& name) {
-        if (!terminal_)
-            std::fprintf(stderr, "%s: %zu of %zu measurements, %.0f s\n", name.c_str(), done_, total_, seconds());
-    }
-    void next(const job& j) {
-        if (terminal_) {
-            std::string where = j.workload + " " + j.strategy;
-            for (const auto& [name, value] : j.where) where += " " + name + "=" + value;
-            const double left =
-                done_ == 0 ? 0 : seconds() / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-            std::fprintf(stderr, "\r\033[K%3zu %% %zu/%zu, %d:%02d left  %.60s", done_ * 100 / total_, done_, total_,
-                         static_cast<int>(left) / 60, static_cast<int>(left) % 60, where.c_str());
+    experiment(const plan& p, const std::vector<group>& groups, report::run& r, const instruments& with)
+        : plan_(p), run_(r), with_(with), before_(r.seconds) {
+        for (const report::cell& c : r.cells)
+            for (const report::sample& s : c.samples) {
+                turn_ = std::max(turn_, s.turn);
+                first_block_ = std::max(first_block_, s.block);
+            }
+        std::size_t next = 0;
+        for (const group& g : groups) {
+            places& beside = groups_.emplace_back();
+            for (const job& j : g) {
+                report::cell& c = r.cells.at(next++);
+                place at{&j, &c, !c.refusal.empty(), std::nullopt};
+                // The last block may have been broken off between cells of a group.
+                if (!c.samples.empty() && c.samples.back().block == first_block_) {
+                    at.aside = c.samples.back();
+                    c.samples.pop_back();
+                }
+                beside.push_back(at);
+            }
         }
-        ++done_;
     }
-    void skip(std::size_t n) { total_ -= n; }
-    void end() {
-        if (terminal_) std::fprintf(stderr, "\r\033[K");
+
+    void carry_out(const std::function<void()>& save) {
+        run_.partial = true;
+        take_counts();
+        const auto keep_so_far = [&] {
+            run_.seconds = elapsed();
+            if (std::any_of(run_.cells.begin(), run_.cells.end(), has_figures)) save();
+        };
+        if (before_ == 0) keep_so_far();  // else the file has more: the block that is put aside
+        std::size_t block = first_block_;
+        bool time_up = false;
+        for (; block < plan_.design.most_blocks && !stopped(); ++block) {
+            std::vector<std::vector<place*>> open;
+            for (auto& g : groups_) open.push_back(open_in(g, block));
+            if (std::all_of(open.begin(), open.end(), [](const auto& cells) { return cells.empty(); })) break;
+            time_up = is_time_up(block);
+            if (time_up) break;
+            take_block(block, open);
+            if (!stopped()) keep_so_far();
+        }
+        shown_.end();
+        // A block that was put aside and never begun again was good as far as it went.
+        for (auto& g : groups_)
+            for (place& x : g)
+                if (x.aside) x.cell->samples.push_back(*std::exchange(x.aside, std::nullopt));
+        run_.seconds = elapsed();
+        if (stopped()) return;
+        run_.partial = false;
+        run_.plan.unmet = unmet(block, time_up);
     }
-    [[nodiscard]] double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
 
 private:
-    bool terminal_ = ::isatty(STDERR_FILENO) != 0;
-    std::size_t total_;
-    std::size_t done_ = 0;
-    clock::time_point start_ = clock::now();
+    struct place {
+        const job* what;
+        report::cell* cell;
+        bool settled;                         ///< refused, failed, or without a time to take
+        std::optional<report::sample> aside;  ///< of the block that an earlier run may not have finished
+    };
+    using places = std::vector<place>;
+
+    [[nodiscard]] double elapsed() const { return before_ + shown_.seconds(); }
+    bool stopped() { return stopped_ = stopped_ || with_.interrupted(); }
+
+    [[nodiscard]] bool is_time_up(std::size_t block) const {
+        const report::design& d = plan_.design;
+        return d.max_seconds > 0 && elapsed() >= d.max_seconds && (plan_.within_time || block >= d.least_blocks);
+    }
+
+    void begin(const place& x) {
+        const double limit = plan_.design.max_seconds;
+        shown_.next(*x.what, limit > 0 ? limit - before_ : 0);
+    }
+
+    /// The groups in the order of a phase, the cells of each in their own.
+    template <class Visit>
+    void in_random_order(std::uint64_t phase, Visit visit) {
+        for (const std::size_t g : shuffled(groups_.size(), plan_.seed, phase << 32)) visit(g, phase << 32 | (g + 1));
+    }
+
+    /// What a phase found out about a cell; `later` blocks are then not needed.
+    void settle(place& x, const outcome& o, std::size_t later) {
+        x.cell->refusal = o.refusal;
+        x.cell->error = o.error;
+        x.settled = !o.refusal.empty() || !o.error.empty() || !o.has_time;
+        if (x.settled) shown_.skip(later);
+    }
+
+    void take_counts() {
+        const auto lacks = [this](const place& x) {
+            return !x.settled && ((x.cell->samples.empty() && !x.aside) ||
+                                  (plan_.instructions && !x.cell->counters.contains("instructions")));
+        };
+        std::size_t left = 0;
+        for (const places& g : groups_)
+            for (const place& x : g)
+                left += (lacks(x) ? 1 : 0) + (x.settled ? 0 : plan_.design.most_blocks - first_block_);
+        shown_.phase("counts", left);
+        in_random_order(1, [&](std::size_t g, std::uint64_t draw) {
+            for (const std::size_t i : shuffled(groups_[g].size(), plan_.seed, draw)) {
+                place& x = groups_[g][i];
+                if (stopped() || !lacks(x)) continue;
+                begin(x);
+                const outcome o = count(*x.what, *x.cell);
+                if (!stopped()) settle(x, o, plan_.design.most_blocks - first_block_);
+            }
+        });
+    }
+
+    /// All that is no time of a batch: counters, latency and instructions.
+    outcome count(job j, report::cell& cell) {
+        j.task = job::observing;
+        outcome o = with_.measure(j);
+        if (!o.error.empty() || stopped()) return o;
+        o.seen.counters.merge(cell.counters);  // instructions, of an earlier run
+        cell.counters = std::move(o.seen.counters);
+        cell.series = std::move(o.seen.series);
+        cell.timeline = std::move(o.seen.timeline);
+        for (report::memory_map& map : o.seen.maps)
+            if (std::none_of(run_.maps.begin(), run_.maps.end(), [&](const auto& m) { return m.name == map.name; }))
+                run_.maps.push_back(std::move(map));
+        if (o.has_single && o.refusal.empty()) {
+            j.task = job::latency;
+            j.count = plan_.quick ? quick_latency_count : latency_count;
+            outcome single = with_.measure(j);
+            if (!single.error.empty() || stopped()) return single;
+            cell.latency = std::move(single.latency);
+        }
+        if (plan_.instructions && o.has_time && o.refusal.empty() && !has_several_threads(j.where) &&
+            !cell.counters.contains("instructions")) {
+            const instruction_count counted = with_.count_instructions(j);
+            o.error = counted.error;
+            if (counted.error.empty()) cell.counters["instructions"] = counted.per_operation;
+        }
+        return o;
+    }
+
+    /// The cells of a group that the block is to measure: all at first, then those whose ratio is not known well enough
+    /// yet, and with them what they are compared to.
+    std::vector<place*> open_in(places& g, std::size_t block) const {
+        const bool all = block < plan_.design.least_blocks;
+        const auto wants_more = [&](const place& x) { return !x.settled && (all || !is_known(g.front(), x)); };
+        const bool any = all || std::any_of(g.begin(), g.end(),
+                                            [&](const place& x) { return !is_reference(g, x) && wants_more(x); });
+        std::vector<place*> open;
+        for (place& x : g)
+            if (!x.settled && (is_reference(g, x) ? any : wants_more(x))) open.push_back(&x);
+        return open;
+    }
+
+    static bool is_reference(const places& g, const place& x) { return &x == &g.front() || x.what->twin; }
+
+    [[nodiscard]] bool is_known(const place& base, const place& x) const {
+        if (base.settled) return true;  // no ratio will come of it
+        const auto bounds = report::pair_up(*x.cell, *base.cell).bounds;
+        return bounds && report::narrow_enough(*bounds, plan_.design.precision);
+    }
+
+    void take_block(std::size_t block, const std::vector<std::vector<place*>>& open) {
+        const std::size_t later = plan_.design.most_blocks - block - 1;
+        std::size_t left = 0;
+        for (std::size_t g = 0; g < groups_.size(); ++g)
+            left += open[g].size() * (1 + later) - (is_there(open[g], block) ? open[g].size() : 0);
+        const std::size_t least = plan_.design.least_blocks, most = plan_.design.most_blocks;
+        shown_.phase("block " + std::to_string(block + 1) + " of " +
+                         (least < most ? std::to_string(least) + " to " : std::string()) + std::to_string(most),
+                     left);
+        in_random_order(block + 2, [&](std::size_t g, std::uint64_t draw) {
+            const bool there = is_there(open[g], block);
+            for (place& x : groups_[g])
+                if (x.aside && x.aside->block == block) {
+                    if (there) x.cell->samples.push_back(*x.aside);
+                    x.aside.reset();
+                }
+            if (there) return;
+            for (const std::size_t i : shuffled(open[g].size(), plan_.seed, draw)) {
+                if (stopped()) return;
+                place& x = *open[g][i];
+                begin(x);
+                take_sample(x, groups_[g], block);
+            }
+        });
+    }
+
+    /// Whether an earlier run has measured all of these in this block.
+    static bool is_there(const std::vector<place*>& open, std::size_t block) {
+        return !open.empty() && std::all_of(open.begin(), open.end(),
+                                            [&](const place* x) { return x->aside && x->aside->block == block; });
+    }
+
+    void take_sample(place& x, const places& beside, std::size_t block) {
+        outcome o = with_.measure(*x.what);
+        std::size_t turn = ++turn_;
+        if (o.timed && !stopped() && o.calibration > report::uneven_speed * best_calibration(beside, block)) {
+            outcome again = with_.measure(*x.what);
+            ++turn_;
+            if (again.timed && again.calibration < o.calibration) {
+                o = std::move(again);
+                turn = turn_;
+            }
+        }
+        if (stopped() && !o.timed) return;
+        settle(x, o, plan_.design.most_blocks - block - 1);
+        if (!o.timed) return;
+        x.cell->samples.push_back({.block = block, .value = o.value, .calibration = o.calibration, .turn = turn});
+        for (const auto& [part, value] : o.parts) {
+            double& mean = x.cell->parts[part];
+            mean += (value - mean) / static_cast<double>(x.cell->samples.size());
+        }
+    }
+
+    /// Of a group, in this block and the one before: a machine that became slower for good is so for all that follows.
+    static double best_calibration(const places& g, std::size_t block) {
+        double best = std::numeric_limits<double>::infinity();
+        for (const place& x : g)
+            for (const report::sample& s : x.cell->samples)
+                if (s.block + 1 >= block && s.calibration > 0) best = std::min(best, s.calibration);
+        return best;
+    }
+
+    [[nodiscard]] std::vector<std::string> unmet(std::size_t blocks, bool time_up) const {
+        const report::design& d = plan_.design;
+        std::size_t ratios = 0, wide = 0, none = 0;
+        std::optional<report::interval> widest;
+        std::string where;
+        for (const places& g : groups_)
+            for (const place& x : g) {
+                if (is_reference(g, x) || x.settled || g.front().settled) continue;
+                ++ratios;
+                const auto bounds = report::pair_up(*x.cell, *g.front().cell).bounds;
+                none += bounds ? 0 : 1;
+                if (!bounds || report::narrow_enough(*bounds, d.precision)) continue;
+                ++wide;
+                if (widest && bounds->high / bounds->low <= widest->high / widest->low) continue;
+                widest = bounds;
+                where = x.what->workload + " " + x.what->strategy;
+                for (const auto& [name, value] : x.what->where) where += " " + name + "=" + value;
+            }
+        std::vector<std::string> open;
+        if (time_up && (blocks < d.least_blocks || wide + none > 0))
+            open.push_back(in_words("time was up after block %zu of at %s %zu", blocks,
+                                    blocks < d.least_blocks ? "least" : "most",
+                                    blocks < d.least_blocks ? d.least_blocks : d.most_blocks));
+        if (none > 0) open.push_back(in_words("%zu of %zu ratios have no interval: too few even pairs", none, ratios));
+        if (wide > 0)
+            open.push_back(
+                in_words("%zu of %zu ratios are wider than ±%g %% or cross the margin; the widest: %s, %.3g to %.3g",
+                         wide, ratios, d.precision * 100, where.c_str(), widest->low, widest->high));
+        return open;
+    }
+
+    const plan& plan_;
+    report::run& run_;
+    const instruments& with_;
+    double before_;  ///< seconds that an earlier run took
+    std::vector<places> groups_;
+    progress shown_;
+    std::size_t turn_ = 0;
+    std::size_t first_block_ = 0;  ///< the last one of an earlier run
+    bool stopped_ = false;
 };
 
 }  // namespace
 
-std::vector<std::vector<job>> select(const plan& p) {
-    check_names(p);
-    std::vector<std::vector<job>> groups;
-    for (const family& f : everything().families()) {
-        if (!chosen(p.workloads, f.about.name)) continue;
-        for (const parameters& where : combinations(f, p)) {
-            std::vector<job> group;
-            for (const auto& e : f.entries)
-                if (chosen(p.strategies, e.strategy)) group.push_back({f.about.name, e.strategy, where, p.min_seconds});
-            // Ratios need the baseline beside whatever was picked.
-            const auto& base = f.about.baseline;
-            if (!group.empty() &&
-                std::none_of(group.begin(), group.end(), [&](const job& j) { return j.strategy == base; }))
-                group.insert(group.begin(), {f.about.name, base, where, p.min_seconds});
-            if (!group.empty()) groups.push_back(std::move(group));
-        }
-    }
-    return groups;
+bool has_figures(const report::cell& c) {
+    return !c.samples.empty() || !c.series.empty() || c.counters.contains("instructions");
 }
 
-void carry_out(const plan& p, std::vector<std::vector<job>> groups, report::run& r, bool (*interrupted)()) {
-    std::map<std::string, bool> used;
-    std::vector<std::vector<std::size_t>> cell_of(groups.size());
-    std::size_t cells = 0;
-    for (std::size_t g = 0; g < groups.size(); ++g)
-        for (const job& j : groups[g]) {
-            used[j.workload] = true;
-            cell_of[g].push_back(cells++);
-            report::cell& cell = r.cells.emplace_back();
-            cell.workload = j.workload;
-            cell.strategy = j.strategy;
-            cell.parameters = j.where;
-        }
-    for (const family& f : everything().families())
-        if (used[f.about.name]) r.workloads.push_back(f.about);
-
-    std::mt19937_64 random(p.seed);
-    const auto shuffled = [&random](std::size_t n) {
-        std::vector<std::size_t> order(n);
-        for (std::size_t i = 0; i < n; ++i) order[i] = i;
-        for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-        return order;
-    };
-    progress shown(cells * (p.blocks + 1));
-    std::vector<bool> settled(cells, false);  // refused, failed, or without a time to take
-    const auto each_cell = [&](auto&& visit) {
-        for (const std::size_t g : shuffled(groups.size()))
-            for (const std::size_t i : shuffled(groups[g].size())) {
-                const std::size_t at = cell_of[g][i];
-                if (settled[at] || r.partial) continue;
-                shown.next(groups[g][i]);
-                job j = groups[g][i];
-                const outcome o = visit(j, r.cells[at]);
-                r.partial = interrupted();
-                if (r.partial) continue;
-                r.cells[at].refusal = o.refusal;
-                r.cells[at].error = o.error;
-                settled[at] = !o.refusal.empty() || !o.error.empty() || !o.has_time;
-                if (settled[at]) shown.skip(p.blocks);
-            }
-    };
-
-    shown.phase("counts");
-    each_cell([interrupted](job& j, report::cell& cell) {
-        j.task = job::observing;
-        outcome o = measure_apart(j, longest_seconds, interrupted);
-        cell.counters = std::move(o.seen.counters);
-        cell.series = std::move(o.seen.series);
-        return o;
+void carry_out(const plan& p, const std::vector<group>& groups, report::run& r, const instruments& with,
+               const std::function<void()>& save) {
+    experiment(p, groups, r, with).carry_out(save);
+    if (r.partial) return;
+    std::set<std::string> twins;
+    for (const report::strategy& s : r.strategies)
+        if (!s.twin_of.empty()) twins.insert(s.name);
+    // Where there is no time to take, a twin has nothing to show.
+    std::erase_if(r.cells, [&](const report::cell& c) {
+        return twins.contains(c.strategy) && c.samples.empty() && c.refusal.empty() && c.error.empty();
     });
-    for (std::size_t block = 0; block < p.blocks && !r.partial; ++block) {
-        shown.phase("block " + std::to_string(block + 1) + " of " + std::to_string(p.blocks));
-        each_cell([block, interrupted](job& j, report::cell& cell) {
-            outcome o = measure_apart(j, longest_seconds, interrupted);
-            if (!o.timed) return o;
-            cell.samples.push_back({block, o.value});
-            for (const auto& [part, value] : o.parts) cell.parts[part] += value;
-            return o;
-        });
-    }
-    shown.end();
-    for (report::cell& cell : r.cells)
-        for (auto& [part, value] : cell.parts) value /= static_cast<double>(cell.samples.size());
-    r.seconds = shown.seconds();
 }
 
 }  // namespace alloclab::bench

@@ -1,38 +1,32 @@
-// experiment: which cells, in which order, how often. Blocks follow each other; a block measures every cell once,
-// groups of cells that differ in the strategy alone side by side, groups and strategies in seeded random order.
+// experiment: in which order the cells are measured, how often, and when it is enough. Blocks follow each other; a
+// block measures every open cell once, the cells of a group side by side, groups and cells in seeded random order. A
+// cell is open until its ratio to the baseline is known well enough (nvbench stops likewise, by noise; ratios are
+// steadier than times here).
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
+#include <functional>
 #include <vector>
 
 #include "alloclab/report/results.hpp"
-#include "worker.hpp"
+#include "callgrind.hpp"
+#include "selection.hpp"
 
 namespace alloclab::bench {
 
-struct plan {
-    std::vector<std::string> workloads;                      ///< names or patterns with * and ?; empty: all
-    std::vector<std::string> strategies;                     ///< likewise
-    std::map<std::string, std::vector<std::string>> values;  ///< by axis, instead of its own
-    bool quick = false;
-    std::size_t blocks = 7;
-    double min_seconds = 0.01;
-    std::uint64_t seed = 1;
+/// Whether something was measured that is worth keeping: what takes time to find out again.
+[[nodiscard]] bool has_figures(const report::cell& c);
+
+/// What figures are taken with.
+struct instruments {
+    std::function<outcome(const job&)> measure;                       ///< as measure_apart()
+    std::function<instruction_count(const job&)> count_instructions;  ///< as the function of that name
+    std::function<bool()> interrupted;  ///< once true, the run ends; what measures may end at once
 };
 
-/// A name that does not exist, or a value that an axis cannot take. The text says which there are.
-class unknown_name : public std::invalid_argument {
-public:
-    using std::invalid_argument::invalid_argument;
-};
-
-/// The cells of a plan, grouped: those of one group differ in the strategy alone. Throws unknown_name.
-[[nodiscard]] std::vector<std::vector<job>> select(const plan& p);
-
-/// Measures every cell in every block and fills `r`; marks it partial when `interrupted()` turns true. Progress goes to
-/// stderr.
-void carry_out(const plan& p, std::vector<std::vector<job>> groups, report::run& r, bool (*interrupted)());
+/// Measures what `r`, as prepared(), still lacks. A block that was broken off begins anew for the groups that it had
+/// not reached whole. `r` is partial until the end, and for good when interrupted; `save` is called after each block.
+/// Progress goes to stderr.
+void carry_out(const plan& p, const std::vector<group>& groups, report::run& r, const instruments& with,
+               const std::function<void()>& save);
 
 }  // namespace alloclab::bench

@@ -1,23 +1,34 @@
 #include "worker.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
+#include "calibration.hpp"
+#include "child.hpp"
+#include "latency.hpp"
 #include "process.hpp"
 
+namespace alloclab::report {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(placement, tensor, first, last, offset, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(memory_map, name, steps, bytes, lower_bound, placements)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(latency_curve, floor, count, ecdf)
+
+}  // namespace alloclab::report
+
 namespace alloclab::bench {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(observations, counters, series, timeline, maps)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(outcome, has_time, has_single, timed, value, calibration, operations, seen, latency,
+                                   parts, refusal, error)
+
+// A function of its own, which no call leaves by a jump, so that a tool sees where it begins and ends.
+void counted_loop(const measurement& m, benchmark::State& state);
+[[gnu::noinline]] void counted_loop(const measurement& m, benchmark::State& state) {
+    m.loop(state);
+    asm volatile("");
+}
+
 namespace {
 
 /// Keeps the figures and prints nothing.
@@ -42,7 +53,7 @@ struct timing {
 };
 
 timing run_once(const measurement& m, benchmark::IterationCount iterations) {
-    auto* registered = benchmark::RegisterBenchmark("cell", m.loop);
+    auto* registered = benchmark::RegisterBenchmark("cell", [&m](benchmark::State& state) { counted_loop(m, state); });
     registered->Iterations(iterations);
     if (m.times_itself) registered->UseManualTime();
     else registered->UseRealTime();
@@ -59,8 +70,8 @@ timing run_once(const measurement& m, benchmark::IterationCount iterations) {
 void time_loop(const job& j, const measurement& m, outcome& result) {
     constexpr std::size_t repetitions = 5;
     const double aim = j.min_seconds * 1e9 / repetitions;
-    benchmark::IterationCount iterations = 1;
-    for (;;) {
+    auto iterations = static_cast<benchmark::IterationCount>(std::max<std::size_t>(m.iterations, 1));
+    while (m.iterations == 0) {
         const double took = std::min(run_once(m, iterations).nanoseconds, run_once(m, iterations).nanoseconds) *
                             static_cast<double>(iterations);
         if (took >= 0.7 * aim) break;
@@ -68,7 +79,9 @@ void time_loop(const job& j, const measurement& m, outcome& result) {
         iterations = static_cast<benchmark::IterationCount>(static_cast<double>(iterations) * factor + 1);
     }
     std::vector<timing> all;
+    const double before = calibrate();
     for (std::size_t i = 0; i < repetitions; ++i) all.push_back(run_once(m, iterations));
+    result.calibration = (before + calibrate()) / 2;
     std::sort(all.begin(), all.end(), [](const timing& x, const timing& y) { return x.nanoseconds < y.nanoseconds; });
     timing& median = all[repetitions / 2];
     result.value = median.nanoseconds / m.operations;
@@ -76,71 +89,6 @@ void time_loop(const job& j, const measurement& m, outcome& result) {
     // A loop that the compiler has emptied would look like a triumph.
     if (result.value < 0.05) throw std::runtime_error("less than 0.05 ns an operation: nothing was measured");
     result.timed = true;
-}
-
-class pipe_end {
-public:
-    explicit pipe_end(int fd = -1) noexcept : fd_(fd) {}
-    pipe_end(pipe_end&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    pipe_end& operator=(pipe_end&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~pipe_end() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    void close() noexcept { *this = pipe_end(); }
-
-private:
-    int fd_;
-};
-
-std::pair<pipe_end, pipe_end> make_pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
-    return {pipe_end(ends[0]), pipe_end(ends[1])};
-}
-
-std::vector<std::string> command_of(const job& j) {
-    std::vector<std::string> words{"alloclab", "worker",     j.workload,
-                                   j.strategy, "--min-time", std::to_string(j.min_seconds)};
-    if (j.task == job::observing) words.emplace_back("--observe");
-    for (const auto& [name, value] : j.where) words.push_back(name + "=" + value);
-    return words;
-}
-
-// Everything that the child wrote to both pipes until it closed them; false when the time was up or an interrupt came
-// first.
-bool read_both(const pipe_end& out, const pipe_end& err, std::string& output, std::string& errors, double limit_seconds,
-               bool (*interrupted)()) {
-    using clock = std::chrono::steady_clock;
-    const auto deadline =
-        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(limit_seconds));
-    std::array<pollfd, 2> ends{{{out.get(), POLLIN, 0}, {err.get(), POLLIN, 0}}};
-    const std::array<std::string*, 2> texts{&output, &errors};
-    while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-        // A signal that comes between the question and the wait is seen after a tenth of a second.
-        constexpr int patience = 100;
-        if (interrupted() || clock::now() >= deadline) return false;
-        if (::poll(ends.data(), ends.size(), patience) < 0 && errno != EINTR) return false;
-        for (std::size_t i = 0; i < ends.size(); ++i) {
-            if (ends[i].fd < 0 || ends[i].revents == 0) continue;
-            std::array<char, 65536> bytes;
-            const auto got = ::read(ends[i].fd, bytes.data(), bytes.size());
-            if (got > 0) texts[i]->append(bytes.data(), static_cast<std::size_t>(got));
-            else if (got == 0 || errno != EINTR) ends[i].fd = -1;
-        }
-    }
-    return true;
-}
-
-std::string last_line(const std::string& text) {
-    const auto end = text.find_last_not_of('\n');
-    if (end == std::string::npos) return {};
-    const auto begin = text.find_last_of('\n', end);
-    return text.substr(begin == std::string::npos ? 0 : begin + 1,
-                       end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 }  // namespace
@@ -152,78 +100,68 @@ outcome measure(const job& j) {
     for (const family::entry& e : f->entries) {
         if (e.strategy != j.strategy) continue;
         if (!e.available()) return result.refusal = "not available on this system", result;
-        if (const auto heap = j.where.find("heap"); heap == j.where.end() || heap->second == "aged") age_heap();
+        const auto heap = j.where.find("heap");
+        prepare_heap(heap == j.where.end() ? "aged" : heap->second);
         const measurement m = e.make(j.where);
         result.refusal = m.refusal;
         result.has_time = static_cast<bool>(m.loop);
+        result.has_single = static_cast<bool>(m.single);
+        result.operations = m.operations;
         if (j.task == job::observing) {
             if (m.observe) m.observe(result.seen);
-        } else if (m.loop && m.refusal.empty()) time_loop(j, m, result);
+        } else if (!m.refusal.empty()) {
+            return result;
+        } else if (j.task == job::latency) {
+            if (m.single) result.latency = time_one_by_one(m.single(), j.count);
+        } else if (!m.loop) {
+            return result;
+        } else if (j.task == job::counting) {
+            run_once(m, static_cast<benchmark::IterationCount>(j.count));
+        } else {
+            time_loop(j, m, result);
+        }
         return result;
     }
     return result.error = "no strategy " + j.strategy + " in " + j.workload, result;
 }
 
+std::vector<std::string> command_of(const job& j) {
+    std::vector<std::string> words{"alloclab", "worker", j.workload, j.strategy};
+    const std::string count = std::to_string(j.count);
+    switch (j.task) {
+        case job::timing:
+            words.insert(words.end(), {"--min-time", std::to_string(j.min_seconds)});
+            break;
+        case job::observing:
+            words.emplace_back("--observe");
+            break;
+        case job::latency:
+            words.insert(words.end(), {"--latency", count});
+            break;
+        case job::counting:
+            words.insert(words.end(), {"--iterations", count});
+            break;
+    }
+    for (const auto& [name, value] : j.where) words.push_back(name + "=" + value);
+    return words;
+}
+
 outcome measure_apart(const job& j, double limit_seconds, bool (*interrupted)()) {
-    const std::vector<std::string> words = command_of(j);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-
-    auto [out, out_write] = make_pipe();
-    auto [err, err_write] = make_pipe();
-    const pid_t child = ::fork();
+    const ended worker = run_child("/proc/self/exe", command_of(j), limit_seconds, interrupted);
     outcome result;
-    if (child < 0) return result.error = std::string("fork: ") + std::strerror(errno), result;
-    if (child == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        ::dup2(out_write.get(), STDOUT_FILENO);
-        ::dup2(err_write.get(), STDERR_FILENO);
-        ::execv("/proc/self/exe", arguments.data());
-        ::_exit(127);
+    result.error = worker.error;
+    if (!result.error.empty()) return result;
+    try {
+        return from_line(worker.output);
+    } catch (const std::exception& e) {
+        return result.error = std::string("worker's answer not understood: ") + e.what(), result;
     }
-    out_write.close();
-    err_write.close();
-    std::string output, errors;
-    const bool in_time = read_both(out, err, output, errors, limit_seconds, interrupted);
-    if (!in_time) ::kill(child, SIGKILL);
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-
-    if (!in_time) result.error = "not through after " + std::to_string(static_cast<int>(limit_seconds)) + " s";
-    else if (WIFSIGNALED(status)) result.error = std::string("ended by signal: ") + ::strsignal(WTERMSIG(status));
-    else if (WEXITSTATUS(status) != 0) result.error = "worker failed: " + last_line(errors);
-    else {
-        try {
-            return from_line(output);
-        } catch (const std::exception& e) {
-            result.error = std::string("worker's answer not understood: ") + e.what();
-        }
-    }
-    return result;
 }
 
 std::string to_line(const outcome& o) {
-    return nlohmann::json{{"has_time", o.has_time},      {"timed", o.timed},        {"value", o.value},
-                          {"counters", o.seen.counters}, {"series", o.seen.series}, {"parts", o.parts},
-                          {"refusal", o.refusal},        {"error", o.error}}
-               .dump() +
-           "\n";
+    return nlohmann::json(o).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-outcome from_line(const std::string& line) {
-    const auto j = nlohmann::json::parse(line);
-    outcome o;
-    j.at("has_time").get_to(o.has_time);
-    j.at("timed").get_to(o.timed);
-    j.at("value").get_to(o.value);
-    j.at("counters").get_to(o.seen.counters);
-    j.at("series").get_to(o.seen.series);
-    j.at("parts").get_to(o.parts);
-    j.at("refusal").get_to(o.refusal);
-    j.at("error").get_to(o.error);
-    return o;
-}
+outcome from_line(const std::string& line) { return nlohmann::json::parse(line).get<outcome>(); }
 
 }  // namespace alloclab::bench

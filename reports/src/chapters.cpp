@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <tuple>
@@ -12,20 +11,6 @@
 
 namespace alloclab::report {
 namespace {
-
-using places = std::vector<std::pair<const panel*, std::string>>;
-
-std::optional<double> number(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
-}
-
-/// Numbers by value, before words.
-bool before_on_axis(const std::string& a, const std::string& b) {
-    const auto x = number(a), y = number(b);
-    return x && y ? std::tie(*x, a) < std::tie(*y, b) : x || y ? x.has_value() : a < b;
-}
 
 std::vector<std::string> ordered(std::set<std::string> names, std::initializer_list<const char*> first) {
     std::vector<std::string> result;
@@ -71,179 +56,44 @@ steadiness steadiness_of(const cell& c, const std::string& key) {
 }
 
 std::vector<standing> standings_of(const std::vector<const comparison*>& cells,
-                                   const std::vector<std::string>& strategies, const std::string& series) {
+                                   const std::vector<std::string>& strategies, const std::set<std::string>& twins,
+                                   const std::string& series) {
     std::vector<standing> result;
     for (const std::string& name : strategies) {
         standing s;
         s.strategy = name;
-        double logs = 0, ratios = 0;
+        s.twin = twins.contains(name);
         for (const comparison* c : cells) {
             if (c->of->strategy != name) continue;
-            s.control = c->control;
-            ++s.settings;
-            ++s.verdicts[c->decided];
-            if (c->ratio) logs += std::log(*c->ratio), ++ratios;
+            s.control = c->control && !s.twin;
+            s.add(c->decided, c->ratio);
             s.growth = std::max(s.growth, steadiness_of(*c->of, series));
         }
-        if (ratios > 0) s.ratio = std::exp(logs / ratios);
         if (s.settings > 0) result.push_back(std::move(s));
-    }
-    return result;
-}
-
-/// Cuts a text into its whole numbers and what stands between them, which comes first.
-std::vector<std::string> cut_at_numbers(const std::string& text) {
-    std::vector<std::string> pieces{""};
-    for (const char c : text) {
-        const bool digit = c >= '0' && c <= '9';
-        if (digit != (pieces.size() % 2 == 0)) pieces.emplace_back();
-        pieces.back() += c;
-    }
-    return pieces;
-}
-
-/// The text with its numbers taken out, by which reasons are recognised as the same.
-std::string pattern_of(const std::string& text) {
-    const auto pieces = cut_at_numbers(text);
-    std::string pattern;
-    for (std::size_t i = 0; i < pieces.size(); i += 2) pattern += pieces[i] + '\0';
-    return pattern;
-}
-
-/// Texts of one pattern as one: "65 of 65, 71 or 113".
-std::string merged(const std::vector<std::string>& texts) {
-    std::string out;
-    const auto first = cut_at_numbers(texts.front());
-    for (std::size_t i = 0; i < first.size(); ++i) {
-        std::vector<std::string> values;
-        for (const std::string& text : texts) {
-            std::string value = cut_at_numbers(text)[i];
-            if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(std::move(value));
-        }
-        std::sort(values.begin(), values.end(), before_on_axis);
-        out += values.size() > 4 ? values.front() + " to " + values.back() : listed(values, "or");
-    }
-    return out;
-}
-
-/// The values on the axis that one panel holds out of those where the strategy has a cell.
-struct stretch {
-    std::string lead;                  ///< "at" or "from"
-    std::string values;                ///< "10, 16" or "64"
-    std::string all;                   ///< every value, where `values` says but the first
-    std::vector<const panel*> panels;  ///< that agree in it
-};
-
-stretch stretch_of(const panel& p, const std::vector<std::string>& at, const std::string& strategy) {
-    std::vector<std::string> present;
-    std::copy_if(p.at.begin(), p.at.end(), std::back_inserter(present),
-                 [&](const std::string& a) { return p.find(strategy, a) != nullptr; });
-    const std::string all = fmt::format("{}", fmt::join(at, ", "));
-    const bool to_the_end = at.size() > 2 && number(at.front()) && std::equal(at.rbegin(), at.rend(), present.rbegin());
-    return to_the_end ? stretch{"from", at.front(), all, {&p}} : stretch{"at", all, "", {&p}};
-}
-
-/// Says where an outage is, for one strategy out of those that share it.
-void locate(outage& o, const std::vector<panel>& panels, const places& at, const std::string& axis) {
-    const std::string& strategy = o.strategies.front();
-    std::vector<stretch> stretches;
-    std::size_t own_settings = 0, own_panels = 0;
-    for (const panel& p : panels) {
-        std::vector<std::string> here;
-        std::size_t own = 0;
-        for (const std::string& place : p.at) {
-            own += p.find(strategy, place) != nullptr;
-            if (std::find(at.begin(), at.end(), std::pair{&p, place}) != at.end()) here.push_back(place);
-        }
-        own_settings += own;
-        own_panels += own > 0;
-        if (here.empty()) continue;
-        stretch found = stretch_of(p, here, strategy);
-        const auto same = std::find_if(stretches.begin(), stretches.end(), [&](const stretch& s) {
-            return std::tie(s.lead, s.values, s.all) == std::tie(found.lead, found.values, found.all);
-        });
-        if (same == stretches.end()) stretches.push_back(std::move(found));
-        else same->panels.push_back(&p);
-    }
-    o.everywhere = at.size() == own_settings;
-    if (o.everywhere) {
-        o.where = o.where_in_full = own_settings > 1 ? "in every setting" : "";
-        return;
-    }
-    const auto told = [&](bool in_full) {
-        std::vector<std::string> texts;
-        std::string lead;
-        for (const stretch& s : stretches) {
-            std::vector<std::string> others;
-            if (s.panels.size() < own_panels) {
-                for (const panel* p : s.panels) others.push_back(describe(p->parameters));
-            }
-            if (in_full && !s.all.empty()) others.push_back("measured: " + s.all);
-            const std::string qualifier = fmt::format("{}", fmt::join(others, "; "));
-            std::string text = s.lead == lead ? "" : s.lead + ' ';
-            if (s.values.empty()) {
-                text += qualifier;
-            } else {
-                if (lead.empty()) text += axis + " = ";
-                text += s.values + (s.lead == "from" ? " on" : "");
-                if (!qualifier.empty()) text += fmt::format(" ({})", qualifier);
-            }
-            lead = s.lead;
-            texts.push_back(std::move(text));
-        }
-        return listed(texts);
-    };
-    o.where = told(false);
-    o.where_in_full = told(true);
-}
-
-/// One outage for all strategies that were not measured in the same settings for the same reasons.
-template <class Reason>
-std::vector<outage> outages_of(const chapter& ch, const std::vector<std::string>& strategies, Reason reason) {
-    struct group {
-        verdict as;
-        std::string pattern;
-        places at;
-        std::vector<std::string> reasons, strategies;
-    };
-    std::vector<group> groups;
-    for (const std::string& name : strategies) {
-        std::vector<group> own;  // by pattern
-        for (const panel& p : ch.panels) {
-            for (const std::string& at : p.at) {
-                const comparison* c = p.find(name, at);
-                const std::string why = c == nullptr ? "" : reason(*c);
-                if (why.empty()) continue;
-                auto g = std::find_if(own.begin(), own.end(), [&](auto& x) { return x.pattern == pattern_of(why); });
-                if (g == own.end()) g = own.insert(g, group{c->decided, pattern_of(why), {}, {}, {name}});
-                g->at.emplace_back(&p, at);
-                g->reasons.push_back(why);
-            }
-        }
-        for (group& g : own) {
-            const auto same = std::find_if(groups.begin(), groups.end(), [&](const group& x) {
-                return std::tie(x.as, x.at, x.reasons) == std::tie(g.as, g.at, g.reasons);
-            });
-            if (same == groups.end()) groups.push_back(std::move(g));
-            else same->strategies.push_back(name);
-        }
-    }
-    std::vector<outage> result;
-    for (group& g : groups) {
-        outage& o = result.emplace_back();
-        o.as = g.as;
-        o.reason = merged(g.reasons);
-        o.strategies = std::move(g.strategies);
-        locate(o, ch.panels, g.at, ch.on->axis);
     }
     return result;
 }
 
 }  // namespace
 
+bool before_on_axis(const std::string& a, const std::string& b) {
+    const auto x = number(a), y = number(b);
+    return x && y ? std::tie(*x, a) < std::tie(*y, b) : x || y ? x.has_value() : a < b;
+}
+
 const comparison* panel::find(const std::string& strategy, const std::string& place) const {
     const auto cell = cells.find({strategy, place});
     return cell == cells.end() ? nullptr : cell->second;
+}
+
+void standing::add(verdict v, std::optional<double> ratio_there) {
+    ++settings;
+    ++verdicts[v];
+    if (!ratio_there) return;
+    least = ratios_ == 0 ? *ratio_there : std::min(least, *ratio_there);
+    most = ratios_ == 0 ? *ratio_there : std::max(most, *ratio_there);
+    logs_ += std::log(*ratio_there), ++ratios_;
+    ratio = std::exp(logs_ / static_cast<double>(ratios_));
 }
 
 std::size_t standing::count(verdict v) const {
@@ -264,9 +114,7 @@ verdict standing::overall() const {
     }
     for (const auto& [v, n] : verdicts) {
         if (v >= verdict::full) break;
-        const bool contradicted = (v == verdict::faster && count(verdict::slower) > 0) ||
-                                  (v == verdict::slower && count(verdict::faster) > 0);
-        if (2 * n > timed() && !contradicted) return v;
+        if (2 * n > timed() && !(mixed() && (v == verdict::faster || v == verdict::slower))) return v;
     }
     return verdict::inconclusive;
 }
@@ -297,7 +145,7 @@ bool chapter::only_series() const {
 }
 
 chapter chapter_of(const workload& on, const std::vector<const comparison*>& cells,
-                   const std::vector<std::string>& strategies) {
+                   const std::vector<std::string>& strategies, const std::set<std::string>& twins) {
     chapter ch;
     ch.on = &on;
     ch.panels = panels_of(on, cells, strategies);
@@ -311,7 +159,7 @@ chapter chapter_of(const workload& on, const std::vector<const comparison*>& cel
         ordered(std::move(counters), {"peak_bytes", "reserved_bytes", "page_faults", "faults", "source_calls"});
     ch.parts = ordered(std::move(parts), {"context", "build", "plan", "extras", "compute"});
     ch.series = ordered(std::move(series), {"live_extras"});
-    ch.standings = standings_of(cells, strategies, ch.series.empty() ? "" : ch.series.front());
+    ch.standings = standings_of(cells, strategies, twins, ch.series.empty() ? "" : ch.series.front());
     ch.refusals = outages_of(ch, strategies, [](const comparison& c) { return c.of->refusal; });
     ch.failures = outages_of(ch, strategies, [](const comparison& c) {
         return !c.of->error.empty() || c.decided != verdict::failed ? c.of->error : c.reason;
@@ -320,6 +168,21 @@ chapter chapter_of(const workload& on, const std::vector<const comparison*>& cel
     for (const panel& p : ch.panels) shown += p.cells.size();
     ch.repeated = cells.size() - shown;
     return ch;
+}
+
+standing against(const chapter& ch, const std::string& strategy, const std::string& rival) {
+    standing s;
+    s.strategy = strategy;
+    s.control = ch.of(strategy).control;
+    for (const panel& p : ch.panels) {
+        for (const std::string& at : p.at) {
+            const comparison *c = p.find(strategy, at), *other = p.find(rival, at);
+            if (c == nullptr || other == nullptr || !c->median || !other->median) continue;
+            const pairing pair = pair_up(*c->of, *other->of);
+            s.add(pair.decided, pair.ratio);
+        }
+    }
+    return s;
 }
 
 std::string compared_part(const workload& w) {

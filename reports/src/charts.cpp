@@ -3,38 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
+#include "chart_json.hpp"
 #include "text.hpp"
 
 namespace alloclab::report {
 namespace {
 
-using fields = std::vector<std::pair<const char*, std::string>>;  // values are JSON already
-
-std::string json(double value) { return std::isfinite(value) ? exact(value) : "null"; }
-std::string json(std::optional<double> value) { return value ? json(*value) : "null"; }
-std::string json(const std::vector<std::string>& values) { return fmt::format("[{}]", fmt::join(values, ",")); }
-std::string json(const fields& members) {
-    std::vector<std::string> texts;
-    for (const auto& [name, value] : members) texts.push_back(fmt::format("\"{}\":{}", name, value));
-    return fmt::format("{{{}}}", fmt::join(texts, ","));
-}
-
-std::string axis_value(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() ? json(value) : "null";
-}
-
-fields common(const char* kind, const workload& on, std::string_view unit) {
-    return {{"kind", json_string(kind)},
-            {"unit", json_string(unit)},
-            {"baseline", json_string(on.baseline)},
-            {"of", json_string(on.kind)}};
-}
+std::string axis_value(const std::string& text) { return json(number(text)); }
 
 std::optional<chart> times_chart(const chapter& ch, const panel& p) {
     const bool along_axis = p.at.size() > 1;
@@ -55,10 +32,8 @@ std::optional<chart> times_chart(const chapter& ch, const panel& p) {
     }
     if (rows.empty()) return std::nullopt;
     fields members = common(along_axis ? "cost" : "intervals", *ch.on, ch.on->unit);
-    std::vector<std::string> places;
-    for (const std::string& at : p.at) places.push_back(json_string(at));
     members.emplace_back("axis", json_string(label(ch.on->axis)));
-    members.emplace_back("places", json(places));
+    members.emplace_back("places", json_strings(p.at));
     members.emplace_back("margin", json(margin));
     members.emplace_back("rows", json(rows));
     return chart{along_axis ? fmt::format("Median {} over {}", ch.on->unit, label(ch.on->axis))
@@ -91,40 +66,6 @@ std::optional<chart> parts_chart(const chapter& ch, const panel& p) {
     return chart{"Where the time goes" + place(ch, at), json(members)};
 }
 
-std::optional<chart> bytes_chart(const chapter& ch, const panel& p) {
-    constexpr std::array<const char*, 2> counters{"peak_bytes", "reserved_bytes"};
-    const std::string at = counted_place(p);
-    double largest = 0;
-    for (const std::string& name : p.strategies) {
-        for (const char* counter : counters) {
-            const comparison* c = p.find(name, at);
-            if (c == nullptr || !c->of->refusal.empty()) continue;
-            if (const auto value = c->of->counters.find(counter); value != c->of->counters.end())
-                largest = std::max(largest, value->second);
-        }
-    }
-    if (!(largest > 0)) return std::nullopt;
-    const byte_unit unit = unit_for(largest);
-    std::vector<std::string> rows, groups;
-    for (const char* counter : counters) {
-        const std::size_t before = rows.size();
-        for (const std::string& name : p.strategies) {
-            const comparison* c = p.find(name, at);
-            if (c == nullptr || !c->of->refusal.empty()) continue;
-            const auto value = c->of->counters.find(counter);
-            if (value == c->of->counters.end()) continue;
-            rows.push_back(json(fields{{"s", json_string(name)},
-                                       {"group", json_string(label(counter))},
-                                       {"y", json(value->second / unit.bytes)}}));
-        }
-        if (rows.size() > before) groups.push_back(json_string(label(counter)));
-    }
-    fields members = common("bytes", *ch.on, unit.name);
-    members.emplace_back("groups", json(groups));
-    members.emplace_back("rows", json(rows));
-    return chart{"Memory" + place(ch, at), json(members)};
-}
-
 std::optional<chart> growth_chart(const chapter& ch, const panel& p, const std::string& key) {
     const std::string at = busiest(p, [&](const cell& c) { return c.series.contains(key); });
     const byte_unit unit = unit_of(p, key);
@@ -149,28 +90,35 @@ std::optional<chart> growth_chart(const chapter& ch, const panel& p, const std::
 }  // namespace
 
 std::vector<exhibit> exhibits_of(const chapter& ch, const panel& p) {
-    std::vector<exhibit> all;
-    const auto add = [&](table figures, std::vector<std::optional<chart>> charts) {
-        if (figures.rows.empty()) return;
-        all.push_back({{}, std::move(figures)});
-        for (std::optional<chart>& c : charts) {
-            if (c) all.back().charts.push_back(std::move(*c));
+    const auto with = [](table figures, const std::vector<std::optional<chart>>& charts) {
+        exhibit e{{}, std::move(figures)};
+        for (const std::optional<chart>& c : charts) {
+            if (c) e.charts.push_back(*c);
         }
+        return e;
     };
     std::vector<std::optional<chart>> growth;
     for (const std::string& key : ch.series) growth.push_back(growth_chart(ch, p, key));
-    add(times_table(ch, p), {times_chart(ch, p)});
-    add(parts_table(ch, p), {parts_chart(ch, p)});
-    add(counters_table(ch, p), {bytes_chart(ch, p)});
-    add(growth_table(ch, p), std::move(growth));
+    std::vector<exhibit> all{with(times_table(ch, p), {times_chart(ch, p)}),
+                             speedup_exhibit(ch, p),
+                             with(parts_table(ch, p), {parts_chart(ch, p)}),
+                             latency_exhibit(ch, p),
+                             distribution_exhibit(ch, p),
+                             pareto_exhibit(ch, p),
+                             memory_exhibit(ch, p),
+                             timeline_exhibit(ch, p),
+                             with(growth_table(ch, p), growth)};
+    std::erase_if(all, [](const exhibit& e) { return e.figures.rows.empty(); });
     return all;
 }
 
 std::string strategies_json(const run& r) {
     std::vector<std::string> all;
     for (const strategy& s : r.strategies) {
-        all.push_back(json(fields{
-            {"name", json_string(s.name)}, {"kind", json_string(s.kind)}, {"control", s.control ? "true" : "false"}}));
+        all.push_back(json(fields{{"name", json_string(s.name)},
+                                  {"kind", json_string(s.kind)},
+                                  {"control", s.control ? "true" : "false"},
+                                  {"twin", s.twin_of.empty() ? "false" : "true"}}));
     }
     return json(all);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "text.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 using kind = piece::kind;
 
-/// Registered strategies of the workload's kind, then whatever else has cells.
+/// Registered strategies of the workload's kind, each with its A/A twin right behind, then whatever else has cells.
 std::vector<std::string> names_in_order(const run& r, const std::string& of,
                                         const std::vector<const comparison*>& cells) {
     std::vector<std::string> names;
@@ -21,23 +22,13 @@ std::vector<std::string> names_in_order(const run& r, const std::string& of,
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     };
     for (const strategy& s : r.strategies) {
-        if (s.kind == of) add(s.name);
+        if (s.kind != of || !s.twin_of.empty()) continue;
+        add(s.name);
+        for (const strategy& twin : r.strategies)
+            if (twin.twin_of == s.name) add(twin.name);
     }
     for (const comparison* c : cells) add(c->of->strategy);
     return names;
-}
-
-/// Geometric mean of both strategies' ratios over the settings where each has one.
-std::pair<double, double> side_by_side(const chapter& ch, const std::string& a, const std::string& b) {
-    double logs_a = 0, logs_b = 0, n = 0;
-    for (const panel& p : ch.panels) {
-        for (const std::string& at : p.at) {
-            const comparison *x = p.find(a, at), *y = p.find(b, at);
-            if (x == nullptr || y == nullptr || !x->ratio || !y->ratio) continue;
-            logs_a += std::log(*x->ratio), logs_b += std::log(*y->ratio), ++n;
-        }
-    }
-    return n > 0 ? std::pair{std::exp(logs_a / n), std::exp(logs_b / n)} : std::pair{0.0, 0.0};
 }
 
 /// "`a`, `b` (control) and `c`"
@@ -51,37 +42,57 @@ sentence names(const chapter& ch, const std::vector<std::string>& strategies, co
     return s;
 }
 
-sentence joined(std::initializer_list<sentence> parts) {
-    sentence all;
-    for (const sentence& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return all;
-}
-sentence words(std::string text) { return {{kind::plain, std::move(text)}}; }
-
 /// "`a` takes 57 % less time than `heap`"
-sentence against(const standing& s, const std::string& baseline) {
+sentence takes(const standing& s, const std::string& rival) {
     return {{kind::name, s.strategy},
-            {kind::plain, s.control ? " (control) takes " : " takes "},
+            {kind::plain, " takes "},
             {kind::figure, in_words(*s.ratio)},
             {kind::plain, " "},
-            {kind::name, baseline}};
+            {kind::name, rival}};
 }
 
-/// The interval of the only setting, or the tally of many.
-std::string evidence(const chapter& ch, const standing& s) {
-    if (s.settings > 1) return fmt::format(" over {} settings ({}).", s.settings, s.tally());
+/// The settings in which a strategy has the verdict; a long list as its number.
+std::string settings_of(const chapter& ch, const standing& s, verdict v) {
+    constexpr std::size_t longest = 120;
+    setting_list at;
+    for (const panel& p : ch.panels) {
+        for (const std::string& place : p.at) {
+            const comparison* c = p.find(s.strategy, place);
+            if (c != nullptr && c->decided == v) at.emplace_back(&p, place);
+        }
+    }
+    const std::string where = locate(ch, at, s.strategy).text;
+    return where.size() <= longest ? where : fmt::format("in {} of {} settings", at.size(), s.settings);
+}
+
+/// What a strategy's time is against the baseline's, by a mean only where the settings do not contradict each other.
+sentence judged(const chapter& ch, const standing& s) {
+    const std::string& baseline = ch.on->baseline;
+    if (s.mixed()) {
+        return {{kind::name, s.strategy},
+                {kind::plain, " is "},
+                {kind::figure, "faster"},
+                {kind::plain, " than "},
+                {kind::name, baseline},
+                {kind::plain, ' ' + settings_of(ch, s, verdict::faster) + " and "},
+                {kind::figure, "slower"},
+                {kind::plain, fmt::format(" {} (ratios {} to {}).", settings_of(ch, s, verdict::slower),
+                                          figure(s.least), figure(s.most))}};
+    }
+    if (s.settings > 1)
+        return joined({takes(s, baseline), words(fmt::format(" over {} settings ({}).", s.settings, s.tally()))});
     const panel& p = ch.panels.front();
     const comparison* c = p.find(s.strategy, p.at.front());
-    if (c == nullptr || !c->bounds) return ".";
-    return fmt::format(" (ratio {}, interval {} to {}).", figure(*c->ratio), figure(c->bounds->low),
-                       figure(c->bounds->high));
+    if (c == nullptr || !c->bounds) return joined({takes(s, baseline), words(".")});
+    return joined({takes(s, baseline), words(fmt::format(" (ratio {}, interval {} to {}).", figure(*c->ratio),
+                                                         figure(c->bounds->low), figure(c->bounds->high)))});
 }
 
 /// Strategies that may be chosen and have a ratio in every setting, the fastest first.
 std::vector<const standing*> able(const chapter& ch) {
     std::vector<const standing*> all;
     for (const standing& s : ch.standings) {
-        if (!s.control && !s.leaks() && s.ratio && s.timed() == ch.settings()) all.push_back(&s);
+        if (s.candidate() && !s.leaks() && s.ratio && s.timed() == ch.settings()) all.push_back(&s);
     }
     std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) { return *a->ratio < *b->ratio; });
     return all;
@@ -97,65 +108,121 @@ sentence nothing_compared(const chapter& ch) {
             {kind::plain, "."}};
 }
 
-/// Who is fastest, who is level with it, who would be if it had room, who is slowest.
+/// Why a chapter with ratios has no interval; "" where it has one.
+std::string no_verdict(const chapter& ch) {
+    const comparison* most = nullptr;
+    for (const panel& p : ch.panels) {
+        for (const auto& [key, c] : p.cells) {
+            if (c->bounds) return "";
+            if (c->decided == verdict::inconclusive && (most == nullptr || c->pairs > most->pairs)) most = c;
+        }
+    }
+    return most == nullptr ? "" : most->reason;
+}
+
+/// The others that were able everywhere, against the fastest: the next that is told apart from it, and those that are
+/// not.
+void judge_followers(finding& f, const chapter& ch, const std::string& first,
+                     const std::vector<const standing*>& everywhere) {
+    std::vector<std::string> level, either, behind, ahead;
+    std::optional<standing> next;
+    for (const standing* s : everywhere) {
+        if (s->strategy == first || s->strategy == ch.on->baseline) continue;
+        standing duel = against(ch, s->strategy, first);
+        if (duel.settings == 0) continue;
+        if (!duel.mixed() && duel.overall() == verdict::slower) {
+            if (!next && duel.ratio) next = std::move(duel);
+            continue;
+        }
+        (duel.mixed()                      ? either
+         : duel.count(verdict::slower) > 0 ? behind
+         : duel.count(verdict::faster) > 0 ? ahead
+                                           : level)
+            .push_back(s->strategy);
+    }
+    const auto told = [&](const char* lead, const std::vector<std::string>& who) {
+        if (who.size() > 4) f.sentences.push_back(words(fmt::format("{}{} others.", lead, who.size())));
+        else if (!who.empty()) f.sentences.push_back(joined({words(lead), names(ch, who, " and "), words(".")}));
+    };
+    const std::size_t before = f.sentences.size();
+    told("Not told apart from it: ", level);
+    told("Behind it in few settings, told apart in no other: ", behind);
+    told("Ahead of it in few settings, told apart in no other: ", ahead);
+    told("Faster than it in some settings, slower in others: ", either);
+    if (next) {
+        f.sentences.push_back(joined({words(f.sentences.size() == before ? "Runner-up: " : "Then: "),
+                                      takes(*next, first), words(fmt::format(" ({}).", next->tally()))}));
+    }
+}
+
+/// Who would be the fastest if it had room everywhere.
+void judge_bounded(finding& f, const chapter& ch, const std::string& first) {
+    for (const standing& s : ch.standings) {
+        if (!s.candidate() || s.leaks() || !s.ratio || s.timed() == s.settings) continue;
+        if (against(ch, s.strategy, first).overall() != verdict::faster) continue;
+        f.sentences.push_back(
+            joined({words(fmt::format("Where it has room ({} of {} settings), ", s.timed(), s.settings)),
+                    takes(s, ch.on->baseline), words(".")}));
+    }
+}
+
+/// Those that are kept to show a fault, in one sentence and never among those to choose from.
+void judge_controls(finding& f, const chapter& ch) {
+    sentence all;
+    for (const standing& s : ch.standings) {
+        if (!s.control || !s.ratio) continue;
+        const std::string how = s.mixed()
+                                    ? fmt::format(" is faster {} and slower {}", settings_of(ch, s, verdict::faster),
+                                                  settings_of(ch, s, verdict::slower))
+                                    : fmt::format(" takes {} times as long ({})", figure(*s.ratio), s.tally());
+        all = joined({all,
+                      words(all.empty() ? "Controls, against the baseline: " : "; "),
+                      {{kind::name, s.strategy}},
+                      words(how)});
+    }
+    if (!all.empty()) f.sentences.push_back(joined({all, words(".")}));
+}
+
+/// Who is fastest, who is level with it, who would be if it had room, who is slowest; controls by themselves.
 void judge_times(finding& f, const chapter& ch) {
     const std::string& baseline = ch.on->baseline;
     const bool compared = std::any_of(ch.standings.begin(), ch.standings.end(),
-                                      [&](const standing& s) { return s.ratio && s.strategy != baseline; });
+                                      [&](const standing& s) { return s.ratio && s.strategy != baseline && !s.twin; });
     const auto everywhere = able(ch);
-    if (!compared || everywhere.empty()) {
-        f.tone = verdict::inconclusive;
-        f.sentences.push_back(compared ? words("No strategy that may be chosen ran in every setting.")
-                                       : nothing_compared(ch));
-        return;
-    }
-
-    const standing& best = *everywhere.front();
-    const standing* shown = &best;
-    if (best.strategy != baseline && best.count(verdict::faster) > 0) {
-        f.tone = verdict::faster;
-        f.sentences.push_back(joined({words(best.overall() == verdict::faster ? "Fastest: " : "Fastest on average: "),
-                                      against(best, baseline), words(evidence(ch, best))}));
+    f.tone = verdict::inconclusive;
+    if (!compared) return f.sentences.push_back(nothing_compared(ch));
+    if (const std::string why = no_verdict(ch); !why.empty())
+        return f.sentences.push_back({{kind::plain, "No verdict: "}, {kind::figure, why}, {kind::plain, "."}});
+    if (everywhere.empty()) {
+        f.sentences.push_back(words("No strategy that may be chosen ran in every setting."));
     } else {
-        f.tone = verdict::same;
-        sentence s{{kind::plain, "Nothing beats the baseline "}, {kind::name, baseline}};
+        const standing& best = *everywhere.front();
+        const bool beaten = best.strategy != baseline && best.count(verdict::faster) > 0;
+        f.tone = beaten ? verdict::faster : verdict::same;
         const auto next =
             std::find_if(everywhere.begin(), everywhere.end(), [&](auto* a) { return a->strategy != baseline; });
-        if (next == everywhere.end()) {
-            s = joined({s, words(", the only one that ran in every setting.")});
+        if (beaten) {
+            const char* lead = best.mixed()                        ? "Fastest by the mean, not everywhere: "
+                               : best.overall() != verdict::faster ? "Fastest by the mean: "
+                                                                   : "Fastest: ";
+            f.sentences.push_back(joined({words(lead), judged(ch, best)}));
+            judge_followers(f, ch, best.strategy, everywhere);
         } else {
-            shown = *next;
-            s = joined({s, words("; nearest: "), against(*shown, baseline), words(evidence(ch, *shown))});
+            const sentence lead{{kind::plain, "Nothing beats the baseline "}, {kind::name, baseline}};
+            f.sentences.push_back(next == everywhere.end()
+                                      ? joined({lead, words(", the only one that ran in every setting.")})
+                                      : joined({lead, words("; nearest: "), judged(ch, **next)}));
         }
-        f.sentences.push_back(std::move(s));
+        judge_bounded(f, ch, best.strategy);
     }
 
-    std::vector<std::string> level;
-    for (const standing* s : everywhere) {
-        if (s != shown && s->strategy != baseline && *s->ratio <= *shown->ratio * (1 + margin))
-            level.push_back(s->strategy);
-    }
-    if (level.size() > 4) {
-        f.sentences.push_back(words(fmt::format("{} others are within 3 % of it.", level.size())));
-    } else if (!level.empty()) {
-        f.sentences.push_back(joined({words("Within 3 % of it: "), names(ch, level, " and "), words(".")}));
-    }
-
+    const standing* slowest = nullptr;
     for (const standing& s : ch.standings) {
-        if (s.control || s.leaks() || !s.ratio || s.timed() == s.settings) continue;
-        const auto [its, bests] = side_by_side(ch, s.strategy, best.strategy);
-        if (its > 0 && its < bests * (1 - margin)) {
-            f.sentences.push_back(
-                joined({words(fmt::format("Where it has room ({} of {} settings), ", s.timed(), s.settings)),
-                        against(s, baseline), words(".")}));
-        }
+        if (s.candidate() && s.ratio && (slowest == nullptr || *s.ratio > *slowest->ratio)) slowest = &s;
     }
-
-    const auto slowest = std::max_element(
-        ch.standings.begin(), ch.standings.end(),
-        [](const standing& a, const standing& b) { return a.ratio.value_or(0) < b.ratio.value_or(0); });
-    if (slowest->count(verdict::slower) > 0 && &*slowest != shown)
-        f.sentences.push_back(joined({words("Slowest: "), against(*slowest, baseline), words(evidence(ch, *slowest))}));
+    if (slowest != nullptr && slowest->count(verdict::slower) > 0)
+        f.sentences.push_back(joined({words("Slowest: "), judged(ch, *slowest)}));
+    judge_controls(f, ch);
 }
 
 /// Who refuses where. A strategy that this system lacks altogether says nothing about itself and is left out.
@@ -176,7 +243,7 @@ void judge_refusals(finding& f, const chapter& ch) {
     }
     if (all.empty()) return;
     const auto never = std::count_if(ch.standings.begin(), ch.standings.end(), [](const standing& s) {
-        return s.count(verdict::full) + s.count(verdict::refused) == 0;
+        return !s.twin && s.count(verdict::full) + s.count(verdict::refused) == 0;
     });
     if (never > 0)
         all.back().push_back({kind::plain, never == 1 ? "; the other one never refuses"
@@ -200,7 +267,7 @@ void judge_growth(finding& f, const chapter& ch) {
          {std::pair{steadiness::flat, "stay flat over"}, {steadiness::varies, "vary over"}}) {
         std::vector<std::string> such;
         for (const standing& s : ch.standings) {
-            if (s.growth == growth) such.push_back(s.strategy);
+            if (s.growth == growth && !s.twin) such.push_back(s.strategy);
         }
         if (such.empty()) continue;
         if (growth == steadiness::flat) f.tone = verdict::same;
@@ -268,7 +335,7 @@ std::vector<finding> leaks_of(const chapter& ch) {
         for (const std::string& name : p.strategies) {
             for (const std::string& at : p.at) {
                 const comparison* c = p.find(name, at);
-                if (c == nullptr || !c->of->series.contains(key)) continue;
+                if (c == nullptr || ch.of(name).twin || !c->of->series.contains(key)) continue;
                 const auto growing = trend_of(c->of->series.at(key));
                 if (!growing || !growing->leak) continue;
                 const auto where = describe(c->of->parameters);
@@ -293,17 +360,29 @@ book::book(const run& r) : of{r}, comparisons{compare(r)} {
             if (c.of->workload == w.name) cells.push_back(&c);
         }
         if (cells.empty()) continue;
-        chapters.push_back(chapter_of(w, cells, names_in_order(r, w.kind, cells)));
+        std::set<std::string> twins;
+        for (const strategy& s : r.strategies) {
+            if (s.kind == w.kind && !s.twin_of.empty()) twins.insert(s.name);
+        }
+        chapters.push_back(chapter_of(w, cells, names_in_order(r, w.kind, cells), twins));
         findings.push_back(finding_of(chapters.back()));
         for (finding& leak : leaks_of(chapters.back())) leaks.push_back(std::move(leak));
+        for (const comparison* c : cells) tally(*c, twins.contains(c->of->strategy));
     }
-    for (const comparison& c : comparisons) {
-        if (c.pairs == 0) continue;
-        fewest_pairs = ratios == 0 ? c.pairs : std::min(fewest_pairs, c.pairs);
-        most_pairs = std::max(most_pairs, c.pairs);
-        ++ratios;
-        if (c.bounds) coverage = std::min(coverage.value_or(1), c.bounds->coverage);
+}
+
+void book::tally(const comparison& c, bool twin) {
+    if (twin) {
+        null.rows += c.bounds.has_value();
+        null.different += c.decided == verdict::faster || c.decided == verdict::slower;
+        return;
     }
+    uneven += c.uneven;
+    if (c.pairs == 0) return;
+    fewest_pairs = ratios == 0 ? c.pairs : std::min(fewest_pairs, c.pairs);
+    most_pairs = std::max(most_pairs, c.pairs);
+    ++ratios;
+    if (c.bounds) coverage = std::min(coverage.value_or(1), c.bounds->coverage);
 }
 
 std::string plain(const sentence& s) {
@@ -311,6 +390,14 @@ std::string plain(const sentence& s) {
     for (const piece& p : s) text += p.text;
     return text;
 }
+
+sentence joined(std::initializer_list<sentence> parts) {
+    sentence all;
+    for (const sentence& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+sentence words(std::string text) { return {{kind::plain, std::move(text)}}; }
 
 sentence told(const chapter& ch, const outage& o) {
     return joined({words(capital(o.reason) + (o.where.empty() ? "" : ' ' + o.where_in_full) + ": "),
@@ -320,49 +407,6 @@ sentence told(const chapter& ch, const outage& o) {
 std::string repetition(const chapter& ch) {
     return fmt::format("{} cells repeat another's strategy and parameters; tables show the first of each.",
                        ch.repeated);
-}
-
-std::string in_words(const trend& t) {
-    if (t.shape == growth::flat) return fmt::format("stay at {}", count(t.low));
-    if (t.shape == growth::linear) {
-        return fmt::format("{} by {} per eval", t.per_eval > 0 ? "grow" : "fall", count(std::abs(t.per_eval)));
-    }
-    return fmt::format("{} between {} and {}", t.leak ? "grow unevenly" : "vary", count(t.low), count(t.high));
-}
-
-std::vector<std::string> method(const book& b) {
-    std::vector<std::string> lines;
-    if (b.ratios == 0) {
-        lines.emplace_back("No cell could be paired with its baseline, so there is no ratio and no verdict.");
-    } else {
-        const auto pairs = b.fewest_pairs == b.most_pairs ? fmt::format("{}", b.most_pairs)
-                                                          : fmt::format("{} to {}", b.fewest_pairs, b.most_pairs);
-        lines.push_back(
-            fmt::format("Strategies are measured side by side in blocks, and only the two samples of one block are "
-                        "compared: {} pairs for each "
-                        "of {} comparisons. The ratio is the median over the pairs of the strategy's time to the "
-                        "baseline's; below 1 is faster.",
-                        pairs, b.ratios));
-        lines.push_back(fmt::format(
-            "The interval is the exact order-statistic interval of that median, with at least {:.0f} % coverage{}. A "
-            "single interval "
-            "misses the truth more rarely than once in {:.0f}; over many comparisons a few will.",
-            100 * confidence, b.coverage ? fmt::format(" (achieved here: {:.1f} %)", 100 * *b.coverage) : "",
-            1 / (1 - confidence)));
-    }
-    lines.push_back(
-        fmt::format("Verdict: faster when the whole interval lies below {:.2f}, slower when above {:.2f}, same when "
-                    "between the two (the {:.0f} % "
-                    "margin), otherwise inconclusive.",
-                    1 - margin, 1 + margin, 100 * margin));
-    lines.emplace_back(
-        "An average over settings is the geometric mean of their ratios; settings that a strategy refused are missing "
-        "from its own average.");
-    lines.emplace_back(
-        "Growth is judged after the first tenth of the evals: flat, linear with its slope, or other. A linear rise is "
-        "a leak; so is "
-        "another growth whose lows and highs rise from each third of the evals to the next.");
-    return lines;
 }
 
 }  // namespace alloclab::report

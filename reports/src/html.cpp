@@ -1,114 +1,19 @@
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include "alloclab/report/writers.hpp"
-#include "charts.hpp"
+#include "claims.hpp"
+#include "elements.hpp"
 #include "page.hpp"
 #include "text.hpp"
 
 namespace alloclab::report {
 namespace {
 
-/// Digits of long whole numbers in groups of three, by a narrow space that copies as a space and never breaks.
-std::string grouped(const std::string& text) {
-    const std::size_t digits = text.find_first_not_of("0123456789") == std::string::npos ? text.size() : 0;
-    if (digits < 5) return text;
-    std::string out;
-    for (std::size_t i = 0; i < digits; ++i) {
-        if (i > 0 && (digits - i) % 3 == 0) out += "\xE2\x80\xAF";
-        out += text[i];
-    }
-    return out;
-}
-
-/// May be broken after an underscore.
-std::string breakable(std::string_view text) {
-    std::string out = html(text);
-    for (std::size_t at = 0; (at = out.find('_', at)) != std::string::npos; at += 6) out.insert(at + 1, "<wbr>");
-    return out;
-}
-
-std::string name(std::string_view text, bool control) {
-    return fmt::format("<code>{}</code>{}", breakable(text), control ? "<span class=\"control\">control</span>" : "");
-}
-
-/// "live = 64" stays on one line.
-std::string unbroken(std::string text) {
-    for (std::size_t at = 0; (at = text.find(" = ", at)) != std::string::npos;) text.replace(at, 3, "&nbsp;=&nbsp;");
-    return text;
-}
-
-std::string drawn(const sentence& s) {
-    std::string out;
-    for (const piece& p : s) {
-        out += p.as == piece::kind::name     ? "<code>" + html(p.text) + "</code>"
-               : p.as == piece::kind::figure ? "<b>" + html(p.text) + "</b>"
-                                             : unbroken(html(p.text));
-    }
-    return out;
-}
-
-/// Marks of verdicts are read aloud as the words that they stand for, unless these follow.
-std::string spoken(const std::string& text) {
-    std::string out;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t end = std::min(text.find(' ', at), text.size());
-        std::string word = text.substr(at, end - at), comma;
-        if (!word.empty() && word.back() == ',') comma = ',', word.pop_back();
-        verdict meant = verdict::baseline;
-        for (const verdict v : {verdict::faster, verdict::slower, verdict::same, verdict::inconclusive})
-            meant = word == mark(v) ? v : meant;
-        out += at > 0 ? " " : "";
-        if (meant == verdict::baseline) {
-            out += html(grouped(word));
-        } else {
-            out += fmt::format("<span aria-hidden=\"true\">{}</span>", word);
-            const auto aloud = to_string(meant);
-            if (end == text.size() || text.compare(end + 1, aloud.size(), aloud) != 0)
-                out += fmt::format("<span class=\"hidden\">{}</span>", aloud);
-        }
-        out += comma;
-        at = end + 1;
-    }
-    return out;
-}
-
-std::string drawn(const entry& e, const column& c, bool row_heading) {
-    const bool long_text = c.as == column::kind::text && e.text.size() > 40;
-    const auto attributes = fmt::format(" class=\"{}{}{}\"",
-                                        c.as == column::kind::figure ? "figure"
-                                        : long_text                  ? "wrap"
-                                                                     : "wide",
-                                        e.tone ? " " : "", e.tone ? to_string(*e.tone) : "");
-    if (row_heading) {
-        return fmt::format("<th scope=\"row\"{}>{}</th>", attributes,
-                           c.as == column::kind::name ? name(e.text, e.control) : html(e.text));
-    }
-    return fmt::format("<td{}>{}{}</td>", attributes, e.tone ? spoken(e.text) : html(grouped(e.text)),
-                       e.detail.empty() ? "" : "<small>" + spoken(e.detail) + "</small>");
-}
-
-std::string drawn(const table& t, const char* classes = "") {
-    if (t.rows.empty()) return "";
-    std::string out = fmt::format(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table "
-        "class=\"{1}\"><caption>{0}</caption>\n<thead><tr>",
-        html(t.caption), classes);
-    for (const column& c : t.columns) {
-        out += fmt::format("<th scope=\"col\"{}>{}</th>", c.as == column::kind::figure ? " class=\"figure\"" : "",
-                           breakable(c.heading) + (c.unit.empty() ? "" : "<small>" + html(c.unit) + "</small>"));
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for (const auto& row : t.rows) {
-        out += "<tr>";
-        for (std::size_t i = 0; i < row.size(); ++i) out += drawn(row[i], t.columns[i], i == 0);
-        out += "</tr>\n";
-    }
-    return out + "</tbody></table></div>\n";
-}
+constexpr std::size_t open_panels = 2;  ///< of a chapter; a reader opens the others
 
 std::string id_of(const book& b, const workload* on) {
     for (std::size_t i = 0; i < b.chapters.size(); ++i) {
@@ -117,13 +22,54 @@ std::string id_of(const book& b, const workload* on) {
     return "";
 }
 
+/// What web/filter.js hides by workload.
+std::string of_workload(const workload& w) { return fmt::format(" data-w=\"{}\"", html(w.name)); }
+
+std::string plural(std::size_t n, std::string_view one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s"); }
+
 std::string drawn(const book& b, const finding& f) {
     const bool leak = f.tone == verdict::failed;
-    std::string out = fmt::format("<div{}><dt>{}<a href=\"#{}\">{}</a></dt><dd>", leak ? " class=\"leak\"" : "",
-                                  leak ? "Leak: " : "", id_of(b, f.on), html(title_of(*f.on)));
+    std::string out = fmt::format("<div{}{}><dt>{}<a href=\"#{}\">{}</a></dt><dd>", leak ? " class=\"leak\"" : "",
+                                  of_workload(*f.on), leak ? "Leak: " : "", id_of(b, f.on), html(title_of(*f.on)));
     for (const auto* part : {&f.sentences, &f.limits})
         for (const sentence& s : *part) out += "<p>" + drawn(s) + "</p>";
     return out + "</dd></div>\n";
+}
+
+std::string drawn(const book& b, const claim& c) {
+    std::string out = fmt::format("<li id=\"claim-{}\"><p class=\"ruling {}\">{}</p><div><p class=\"says\">{}</p>",
+                                  html(c.id), to_string(c.ruled), to_string(c.ruled), html(capital(c.says)));
+    for (const sentence& s : c.evidence) out += "<p>" + drawn(s) + "</p>";
+    if (!c.flips.empty()) out += "<p class=\"flips\">" + drawn(c.flips) + "</p>";
+    std::vector<std::string> ends;
+    if (c.on != nullptr && !id_of(b, c.on).empty())
+        ends.push_back(fmt::format("<a href=\"#{}\">{}</a>", id_of(b, c.on), html(title_of(*c.on))));
+    if (!c.source.empty()) ends.push_back("said in " + html(c.source));
+    return out + fmt::format("<p class=\"soft\">{}</p></div></li>\n", fmt::join(ends, " · "));
+}
+
+std::string claims(const book& b) {
+    const std::vector<claim> all = claims_of(b);
+    std::string measured, others;
+    std::vector<std::string> counts;
+    for (const ruling r : {ruling::holds, ruling::fails, ruling::depends, ruling::undecided, ruling::unmeasured}) {
+        const auto n = std::count_if(all.begin(), all.end(), [&](const claim& c) { return c.ruled == r; });
+        if (n > 0) counts.push_back(fmt::format("{} {}", n, to_string(r)));
+    }
+    for (const claim& c : all) (c.ruled == ruling::unmeasured ? others : measured) += drawn(b, c);
+    std::string out;
+    if (!measured.empty()) {
+        out += fmt::format(
+            "<p class=\"question\">What was said in the discussions that this project came from, put to this run: "
+            "{}.</p>\n<ol class=\"claims\">\n{}</ol>\n",
+            fmt::join(counts, ", "), measured);
+    } else {
+        out += "<p class=\"question\">This run has no two cells that any of the claims could be put to.</p>\n";
+    }
+    if (!others.empty())
+        out += fmt::format(
+            "<details><summary>Not measured in this run</summary>\n<ol class=\"claims\">\n{}</ol></details>\n", others);
+    return out;
 }
 
 /// Links to the chapters by their short names, a line for each kind of strategy.
@@ -133,55 +79,64 @@ std::string contents(const book& b) {
         out += fmt::format("<div><dt>{}</dt><dd>", html(kind.empty() ? "workloads" : kind));
         for (const chapter& ch : b.chapters) {
             if (ch.on->kind != kind) continue;
-            out += fmt::format("<a href=\"#{}\" title=\"{}\">{}</a> ", id_of(b, ch.on), html(title_of(*ch.on)),
-                               html(short_name(*ch.on)));
+            out += fmt::format("<a href=\"#{}\" title=\"{}\"{}>{}</a> ", id_of(b, ch.on), html(title_of(*ch.on)),
+                               of_workload(*ch.on), html(short_name(*ch.on)));
         }
         out += "</dd></div>\n";
     }
-    return out +
-           "<div><dt>report</dt><dd><a href=\"#method\">How it was judged</a> <a href=\"#run\">The run</a></dd></div>\n"
-           "</dl></nav>\n";
+    return out + fmt::format(
+                     "<div><dt>report</dt><dd><a href=\"#claims\">Claims</a> {}<a href=\"#method\">How it was "
+                     "judged</a> <a href=\"#run\">The run</a></dd></div>\n</dl></nav>\n",
+                     b.of.maps.empty() ? "" : "<a href=\"#maps\">Activation plans</a> ");
 }
 
-std::string verdicts(const book& b) {
+std::string verdicts(const book& b, sheet& page) {
     if (b.chapters.empty()) return "<p>This run holds no cells, so there is nothing to compare.</p>";
     std::string out = "<dl class=\"findings\">\n";
     for (const finding& f : b.leaks) out += drawn(b, f);
     for (const finding& f : b.findings) out += drawn(b, f);
     out += "</dl>\n";
-    out += "<div class=\"exhibit\">\n";
-    for (const std::string& kind : kinds(b)) out += drawn(standings_table(b, kind), "standings");
+    for (const std::string& kind : kinds(b)) {
+        sheet::looks looks{.classes = "standings"};
+        for (const chapter& ch : b.chapters) {
+            if (ch.on->kind == kind) looks.workloads.push_back(ch.on->name);
+        }
+        out += page.draw(standings_exhibit(b, kind), looks);
+    }
     out +=
-        "</div>\n<p class=\"soft\"><span class=\"faster\">▼ faster</span>, <span class=\"slower\">▲ slower</span>, = "
+        "<p class=\"soft\"><span class=\"faster\">▼ faster</span>, <span class=\"slower\">▲ slower</span>, = "
         "same, ? inconclusive. A ratio of 0.50 is half the baseline's time; full is a setting that the strategy has no "
         "room for.</p>\n";
     return out + contents(b);
 }
 
-std::string drawn(const chart& c) {
-    return fmt::format(
-        "<figure><figcaption>{}</figcaption><div class=\"plot\"></div><script "
-        "type=\"application/json\">{}</script></figure>\n",
-        html(c.caption), c.json);
+std::string drawn(const chapter& ch, const panel& p, sheet& page) {
+    std::string out;
+    bool paired = false;  // charts whose tables are folded stand side by side
+    for (const exhibit& e : exhibits_of(ch, p)) {
+        if (e.folded != paired) out += e.folded ? "<div class=\"pair\">\n" : "</div>\n";
+        paired = e.folded;
+        out += page.draw(e);
+    }
+    return out + (paired ? "</div>\n" : "");
 }
 
-std::string drawn(const book& b, const chapter& ch, bool with_charts) {
-    const std::string id = id_of(b, ch.on);
+std::string drawn(const book& b, const chapter& ch, sheet& page) {
     std::string out = fmt::format(
-        "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n<p "
-        "class=\"question\">{2}{3}{4}</p>\n",
-        id, html(title_of(*ch.on)), "<code>" + html(ch.on->name) + "</code>", ch.on->question.empty() ? "" : ": ",
-        html(ch.on->question));
-    for (const panel& p : ch.panels) {
-        if (!p.parameters.empty()) out += "<h3>" + html(describe(p.parameters)) + "</h3>\n";
-        for (const exhibit& e : exhibits_of(ch, p)) {
-            out += "<div class=\"exhibit\">\n";
-            if (with_charts && !e.charts.empty()) {
-                out += "<div class=\"charts\">\n";
-                for (const chart& c : e.charts) out += drawn(c);
-                out += "</div>\n";
-            }
-            out += drawn(e.figures) + "</div>\n";
+        "<section id=\"{0}\" aria-labelledby=\"{0}-title\"{1}>\n<h2 id=\"{0}-title\">{2}</h2>\n<p "
+        "class=\"question\">{3}{4}{5}</p>\n",
+        id_of(b, ch.on), of_workload(*ch.on), html(title_of(*ch.on)), "<code>" + html(ch.on->name) + "</code>",
+        ch.on->question.empty() ? "" : ": ", html(ch.on->question));
+    if (ch.panels.size() > open_panels && !ch.only_series())
+        out += page.draw(overview_table(ch), {.classes = "standings"});
+    for (std::size_t i = 0; i < ch.panels.size(); ++i) {
+        const panel& p = ch.panels[i];
+        const std::string title = html(describe(p.parameters));
+        if (i >= open_panels) {
+            out += fmt::format("<details class=\"panel\"><summary>{}</summary>\n{}</details>\n",
+                               title.empty() ? "without parameters" : title, drawn(ch, p, page));
+        } else {
+            out += (title.empty() ? "" : "<h3>" + title + "</h3>\n") + drawn(ch, p, page);
         }
     }
     std::string without;
@@ -190,48 +145,65 @@ std::string drawn(const book& b, const chapter& ch, bool with_charts) {
         without += "<li><span class=\"failed\">Failed.</span> " + drawn(told(ch, o)) + "</li>\n";
     if (ch.repeated > 0) without += "<li>" + repetition(ch) + "</li>\n";
     if (!without.empty()) out += "<ul class=\"plainlist\" aria-label=\"Not measured\">\n" + without + "</ul>\n";
-    return out + "<details><summary>Every cell with its interval</summary>\n" + drawn(cells_table(ch)) +
-           "</details>\n</section>\n";
+    return out + page.draw_folded(cells_table(ch), "Every cell with its interval") + "</section>\n";
 }
 
-std::string notes(const run& r, bool with_charts) {
+std::string maps(const run& r, sheet& page) {
+    std::string out = page.draw(maps_table(r));
+    for (const memory_map& m : r.maps) out += page.draw(map_exhibit(m));
+    if (out.empty()) return "";
+    return "<section id=\"maps\" aria-labelledby=\"maps-title\">\n<h2 id=\"maps-title\">Activation plans</h2>\n"
+           "<p class=\"question\">Where every tensor of one eval lies while it is in use, and how near the plan comes "
+           "to "
+           "the most bytes that are live at one step, below which no plan can be.</p>\n" +
+           out + "</section>\n";
+}
+
+std::string notes(const book& b, bool with_charts) {
     std::string lines;
-    if (r.partial) lines += "<p><b>Partial run.</b> It ended before all cells were measured.</p>\n";
-    for (const std::string& warning : r.warnings) lines += "<p><b>Warning.</b> " + html(warning) + "</p>\n";
+    for (const notice& n : notices(b)) lines += fmt::format("<p><b>{}.</b> {}</p>\n", html(n.lead), html(n.text));
     if (!with_charts) {
         lines +=
             "<p><b>No charts.</b> Vega was not found when this report was written; run <code>npm ci "
             "--ignore-scripts</code> in "
             "reports/web and write it again. The tables hold every figure.</p>\n";
     }
-    return lines.empty() ? "" : "<aside class=\"note\" aria-label=\"Warnings\">\n" + lines + "</aside>";
+    return (lines.empty() ? "" : "<aside class=\"note\" aria-label=\"Warnings\">\n" + lines + "</aside>\n") +
+           "<p class=\"soft unscripted\">Scripts are off, so there are no charts; the tables hold every figure.</p>\n";
 }
 
 std::string facts(const run& r) {
     std::vector<std::string> parts;
     if (!r.started.empty()) parts.push_back(fmt::format("<time datetime=\"{0}\">{0}</time>", html(r.started)));
-    for (const auto& [key, value] : r.environment) {
-        if (key == "cpu" || key == "gpu") parts.push_back(html(value));
-    }
-    parts.push_back(fmt::format("{} cells", r.cells.size()));
+    const auto add_from = [&](const std::vector<std::pair<std::string, std::string>>& environment) {
+        for (const auto& [key, value] : environment) {
+            if (key == "cpu" || key == "gpu") parts.push_back(html(value));
+        }
+    };
+    add_from(r.environment);
+    for (const machine& m : r.machines) add_from(m.environment);
+    parts.push_back(plural(r.cells.size(), "cell"));
+    std::size_t samples = 0;
+    for (const cell& c : r.cells) samples += c.samples.size();
+    parts.push_back(plural(samples, "sample"));
     if (r.seconds > 0)
         parts.push_back(r.seconds < 120 ? fmt::format("{:.0f} s", r.seconds)
                                         : fmt::format("{:.0f} min", r.seconds / 60));
+    if (!r.plan.shard.empty()) parts.push_back("shard " + html(r.plan.shard));
     return fmt::format("<p class=\"facts\">{}</p>", fmt::join(parts, " · "));
 }
 
-std::string about(const run& r) {
-    std::string out;
+std::string how(const book& b, sheet& page) {
+    const run& r = b.of;
+    std::string out = paragraphs(method(b));
     if (!r.command.empty())
-        out += fmt::format("<p>Repeat it with this command (seed {}):</p>\n<pre><code>{}</code></pre>\n", r.seed,
-                           html(r.command));
-    return out + drawn(environment_table(r)) + drawn(strategies_table(r));
-}
-
-std::string paragraphs(const std::vector<std::string>& lines) {
-    std::string out;
-    for (const std::string& line : lines) out += "<p>" + html(line) + "</p>\n";
-    return out;
+        out += fmt::format("<p>Repeat it with this command (seed {}):</p>\n<pre tabindex=\"0\"><code>{}</code></pre>\n",
+                           r.seed, html(r.command));
+    const table twins = twins_table(b);
+    out += page.draw(design_table(b)) + page.draw(speed_exhibit(r));
+    out += page.draw_folded(twins, twins.caption);
+    const table order = order_table(r);
+    return out + page.draw_folded(order, order.caption);
 }
 
 /// The scripts with their licences, or nothing when one of them is missing.
@@ -260,31 +232,33 @@ std::string to_html(const run& r, const std::filesystem::path& assets) {
     const book b(r);
     const std::string scripts = vega(assets);
     const bool with_charts = !scripts.empty();
+    sheet page(with_charts);
     std::string chapters;
-    for (const chapter& ch : b.chapters) chapters += drawn(b, ch, with_charts);
+    for (const chapter& ch : b.chapters) chapters += drawn(b, ch, page);
+    chapters += maps(r, page);
 
     const std::map<std::string_view, std::string> filled{
         {"when", r.started.empty() ? "" : ", " + html(r.started)},
         {"style", std::string(page_style)},
         {"facts", facts(r)},
-        {"notes", notes(r, with_charts)},
-        {"verdicts", verdicts(b)},
+        {"notes", notes(b, with_charts)},
+        {"claims", claims(b)},
+        {"verdicts", verdicts(b, page)},
         {"chapters", chapters},
-        {"method", paragraphs(method(b))},
-        {"run", about(r)},
-        {"scripts",
-         with_charts
-             ? fmt::format("<script type=\"application/json\" id=\"strategies\">{}</script>\n{}<script>\n{}</script>",
-                           strategies_json(r), scripts, page_script)
-             : ""}};
-    std::string page;
+        {"method", how(b, page)},
+        {"run", page.draw(environment_table(r)) + page.draw(machines_table(r)) + page.draw(strategies_table(r))},
+        {"scripts", (with_charts ? fmt::format("<script type=\"application/json\" id=\"strategies\">{}</script>\n{}",
+                                               strategies_json(r), scripts)
+                                 : "") +
+                        fmt::format("<script>\n{}</script>", page_script)}};
+    std::string text;
     std::string_view rest = page_skeleton;
     for (std::size_t open = 0; (open = rest.find("{{")) != std::string_view::npos;) {
         const std::size_t close = rest.find("}}", open);
-        page.append(rest.substr(0, open)).append(filled.at(rest.substr(open + 2, close - open - 2)));
+        text.append(rest.substr(0, open)).append(filled.at(rest.substr(open + 2, close - open - 2)));
         rest.remove_prefix(close + 2);
     }
-    return page.append(rest);
+    return text.append(rest);
 }
 
 }  // namespace alloclab::report

@@ -1,4 +1,4 @@
-// The only unit that knows nlohmann::json. A reader that walks the document with its place at hand, so that every error
+// A reader that walks the document with its place at hand, so that every error
 // names the file, the place as a JSON pointer and what was expected there.
 #include "alloclab/report/results.hpp"
 
@@ -14,6 +14,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "consistency.hpp"
+#include "json_file.hpp"
 #include "text.hpp"
 
 namespace alloclab::report {
@@ -21,18 +23,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-[[noreturn]] void refuse(const fs::path& file, std::string_view place, std::string_view what) {
-    throw bad_results(fmt::format("{}: {}: {}", visible(file.string()), place, what));
-}
-
-std::string found(const json& value) {
-    if (value.is_string()) {
-        const auto text = visible(value.get_ref<const std::string&>());
-        return text.size() > 40 ? "a long string" : '"' + text + '"';
-    }
-    return value.is_number() || value.is_boolean() ? value.dump() : fmt::format("{}", value.type_name());
-}
 
 /// A value and where it stands. Cheap to copy; lives while the document does.
 class node {
@@ -75,6 +65,47 @@ public:
     void read(sample& to) const {
         at("block").read(to.block);
         at("value").read(to.value);
+        optional("calibration", to.calibration);
+        optional("machine", to.machine);
+        optional("turn", to.turn);
+    }
+    void read(std::pair<double, double>& to) const {
+        at("ns").read(to.first);
+        at("share").read(to.second);
+    }
+    void read(std::optional<latency_curve>& to) const {
+        to.emplace();
+        at("floor").read(to->floor);
+        at("count").read(to->count);
+        at("ecdf").read(to->ecdf);
+    }
+    void read(placement& to) const {
+        optional("tensor", to.tensor);
+        at("first").read(to.first);
+        at("last").read(to.last);
+        at("offset").read(to.offset);
+        at("bytes").read(to.bytes);
+    }
+    void read(memory_map& to) const {
+        at("name").read(to.name);
+        at("steps").read(to.steps);
+        at("bytes").read(to.bytes);
+        at("lower_bound").read(to.lower_bound);
+        at("placements").read(to.placements);
+    }
+    void read(machine& to) const {
+        at("name").read(to.name);
+        optional("environment", to.environment);
+        optional("warnings", to.warnings);
+    }
+    void read(design& to) const {
+        optional("min_seconds", to.min_seconds);
+        optional("least_blocks", to.least_blocks);
+        optional("most_blocks", to.most_blocks);
+        optional("precision", to.precision);
+        optional("max_seconds", to.max_seconds);
+        optional("shard", to.shard);
+        optional("unmet", to.unmet);
     }
     void read(std::pair<std::string, std::string>& to) const {
         at("name").read(to.first);
@@ -88,6 +119,7 @@ public:
         optional("capacity", to.capacity);
         optional("when_full", to.when_full);
         optional("control", to.control);
+        optional("twin_of", to.twin_of);
     }
     void read(workload& to) const {
         at("name").read(to.name);
@@ -106,6 +138,8 @@ public:
         optional("counters", to.counters);
         optional("parts", to.parts);
         optional("series", to.series);
+        optional("timeline", to.timeline);
+        optional("latency", to.latency);
         optional("refusal", to.refusal);
         optional("error", to.error);
     }
@@ -141,19 +175,58 @@ json from(const std::map<std::string, T>& values);
 json from(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 json from(const std::string& text) { return text; }
 json from(const std::pair<std::string, std::string>& entry) { return {{"name", entry.first}, {"value", entry.second}}; }
-json from(const sample& s) { return {{"block", s.block}, {"value", from(s.value)}}; }
+json from(const sample& s) {
+    return {{"block", s.block},
+            {"value", from(s.value)},
+            {"calibration", from(s.calibration)},
+            {"machine", s.machine},
+            {"turn", s.turn}};
+}
+json from(const std::pair<double, double>& point) { return {{"ns", from(point.first)}, {"share", from(point.second)}}; }
+json from(const latency_curve& l) { return {{"floor", from(l.floor)}, {"count", l.count}, {"ecdf", from(l.ecdf)}}; }
+json from(const placement& p) {
+    return {{"tensor", p.tensor}, {"first", p.first}, {"last", p.last}, {"offset", p.offset}, {"bytes", p.bytes}};
+}
+json from(const memory_map& m) {
+    return {{"name", m.name},
+            {"steps", m.steps},
+            {"bytes", m.bytes},
+            {"lower_bound", m.lower_bound},
+            {"placements", from(m.placements)}};
+}
+json from(const machine& m) {
+    return {{"name", m.name}, {"environment", from(m.environment)}, {"warnings", from(m.warnings)}};
+}
+json from(const design& d) {
+    return {{"min_seconds", from(d.min_seconds)},
+            {"least_blocks", d.least_blocks},
+            {"most_blocks", d.most_blocks},
+            {"precision", from(d.precision)},
+            {"max_seconds", from(d.max_seconds)},
+            {"shard", d.shard},
+            {"unmet", from(d.unmet)}};
+}
 json from(const strategy& s) {
     return {{"name", s.name},         {"kind", s.kind},           {"threads", s.threads}, {"bounded", s.bounded},
-            {"capacity", s.capacity}, {"when_full", s.when_full}, {"control", s.control}};
+            {"capacity", s.capacity}, {"when_full", s.when_full}, {"control", s.control}, {"twin_of", s.twin_of}};
 }
 json from(const workload& w) {
     return {{"name", w.name}, {"kind", w.kind},         {"title", w.title}, {"question", w.question},
             {"unit", w.unit}, {"baseline", w.baseline}, {"axis", w.axis}};
 }
 json from(const cell& c) {
-    return {{"workload", c.workload},     {"strategy", c.strategy},       {"parameters", from(c.parameters)},
-            {"samples", from(c.samples)}, {"counters", from(c.counters)}, {"parts", from(c.parts)},
-            {"series", from(c.series)},   {"refusal", c.refusal},         {"error", c.error}};
+    json object{{"workload", c.workload},
+                {"strategy", c.strategy},
+                {"parameters", from(c.parameters)},
+                {"samples", from(c.samples)},
+                {"counters", from(c.counters)},
+                {"parts", from(c.parts)},
+                {"series", from(c.series)},
+                {"timeline", from(c.timeline)},
+                {"refusal", c.refusal},
+                {"error", c.error}};
+    if (c.latency) object["latency"] = from(*c.latency);
+    return object;
 }
 
 template <class T>
@@ -167,44 +240,6 @@ json from(const std::map<std::string, T>& values) {
     json object = json::object();
     for (const auto& [key, value] : values) object[key] = from(value);
     return object;
-}
-
-std::string slurp(const fs::path& file) {
-    std::error_code none;
-    if (fs::is_directory(file, none)) refuse(file, "not a file", "expected a run.json, found a folder");
-    errno = 0;
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (in) text << in.rdbuf();
-    if (!in.is_open() || in.bad()) {
-        refuse(file, "cannot be read",
-               fmt::format("expected a run.json ({})", std::generic_category().message(errno != 0 ? errno : EIO)));
-    }
-    return std::move(text).str();
-}
-
-/// "line 3, column 7" of a 1-based byte offset.
-std::string position(const std::string& text, std::size_t byte) {
-    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte == 0 ? 0 : byte - 1, text.size()));
-    const auto line = std::count(text.begin(), end, '\n') + 1;
-    const auto last = std::find(std::make_reverse_iterator(end), text.rend(), '\n').base();
-    return fmt::format("line {}, column {}", line, end - last + 1);
-}
-
-json parse(const fs::path& file, const std::string& text) {
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-        refuse(file, "line 1", "expected JSON, found an empty file");
-    try {
-        return json::parse(text);
-    } catch (const json::parse_error& e) {
-        const bool cut = e.byte > text.size();
-        refuse(file, position(text, e.byte),
-               cut ? "expected more JSON, found the end of the file: it is truncated"
-                   : fmt::format("expected JSON, found {}",
-                                 found(text.substr(e.byte == 0 ? 0 : e.byte - 1, 12).insert(0, "…").append("…"))));
-    } catch (const json::exception& e) {
-        refuse(file, "JSON", fmt::format("expected numbers in the range of a double ({})", visible(e.what())));
-    }
 }
 
 void check_schema(const fs::path& file, const json& document, const node& root) {
@@ -222,9 +257,9 @@ void check_schema(const fs::path& file, const json& document, const node& root) 
 
 }  // namespace
 
-run read_run(const fs::path& file) {
-    const std::string text = slurp(file);
-    const json document = parse(file, text);
+run read_run(const fs::path& file) { return run_from(file, parse(file, slurp(file))); }
+
+run run_from(const fs::path& file, const json& document) {
     const node root{file, document, ""};
     check_schema(file, document, root);
 
@@ -236,16 +271,13 @@ run read_run(const fs::path& file) {
     root.optional("partial", r.partial);
     root.optional("environment", r.environment);
     root.optional("warnings", r.warnings);
+    root.optional("machines", r.machines);
+    root.optional("design", r.plan);
     root.at("strategies").read(r.strategies);
     root.at("workloads").read(r.workloads);
     root.at("cells").read(r.cells);
-    for (std::size_t i = 0; i < r.cells.size(); ++i) {
-        const auto names_it = [&](const workload& w) { return w.name == r.cells[i].workload; };
-        if (std::none_of(r.workloads.begin(), r.workloads.end(), names_it)) {
-            refuse(file, fmt::format("/cells/{}/workload", i),
-                   fmt::format("expected the name of one of /workloads, found \"{}\"", visible(r.cells[i].workload)));
-        }
-    }
+    root.optional("maps", r.maps);
+    if (const auto wrong = fault_of(r)) refuse(file, wrong->place, wrong->what);
     return r;
 }
 
@@ -258,9 +290,12 @@ void write_run(const run& r, const fs::path& file) {
                            {"partial", r.partial},
                            {"environment", from(r.environment)},
                            {"warnings", from(r.warnings)},
+                           {"machines", from(r.machines)},
+                           {"design", from(r.plan)},
                            {"strategies", from(r.strategies)},
                            {"workloads", from(r.workloads)},
-                           {"cells", from(r.cells)}};
+                           {"cells", from(r.cells)},
+                           {"maps", from(r.maps)}};
     write_file(file, document.dump(1, ' ', false, json::error_handler_t::replace) + '\n');
 }
 

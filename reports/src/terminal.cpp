@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "alloclab/report/writers.hpp"
+#include "drawn.hpp"
 #include "tables.hpp"
 #include "text.hpp"
 
@@ -30,7 +31,9 @@ private:
     bool colour_;
 };
 
-std::string cell_text(const entry& e) { return visible(e.text) + (e.control ? " (control)" : ""); }
+std::string cell_text(const entry& e) {
+    return visible(e.text) + (role(e).empty() ? "" : fmt::format(" ({})", role(e)));
+}
 
 std::string drawn(const table& t, const painter& paint) {
     std::vector<std::size_t> widths;
@@ -64,14 +67,14 @@ std::string drawn(const table& t, const painter& paint) {
 
 }  // namespace
 
+std::string terminal_table(const table& t, bool colour) { return drawn(t, painter(colour)); }
+
 std::string to_terminal(const run& r, bool colour) {
     const book b(r);
     const painter paint(colour);
     std::string out;
-    if (r.partial)
-        out += paint.tone(verdict::inconclusive, "partial run: it ended before all cells were measured") + '\n';
-    for (const std::string& warning : r.warnings)
-        out += paint.tone(verdict::inconclusive, "warning: " + visible(warning)) + '\n';
+    for (const notice& n : notices(b))
+        out += paint.tone(verdict::inconclusive, visible(fmt::format("{}: {}", n.lead, n.text))) + '\n';
     if (b.chapters.empty()) return out + "this run holds no cells\n";
 
     for (std::size_t i = 0; i < b.chapters.size(); ++i) {
@@ -95,6 +98,13 @@ std::string to_terminal(const run& r, bool colour) {
         if (ch.repeated > 0) without += "  " + repetition(ch) + '\n';
         out += without + (without.empty() ? "" : "\n");
     }
+    const auto claims = claims_of(b);
+    if (const table ruled = claims_table(claims); !ruled.rows.empty()) {
+        out += drawn(ruled, paint);
+        if (const auto ids = unmeasured(claims); !ids.empty())
+            out += fmt::format("  Not measured by this run: {}.\n\n", visible(listed(ids)));
+    }
+    if (b.null.rows > 0) out += visible(in_words(b.null)) + '\n';
     return out +
            "▼ faster, ▲ slower, = same, ? inconclusive, full: no room; ratios to the baseline, below 1 is faster\n";
 }

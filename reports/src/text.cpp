@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace alloclab::report {
 namespace {
@@ -51,6 +52,11 @@ bool is_combining(char32_t p) noexcept {
     return (p >= 0x300 && p < 0x370) || p == 0x200D || (p >= 0xFE00 && p < 0xFE10);
 }
 
+/// What a terminal may obey, or what reverses the text that follows.
+bool is_unseen_control(char32_t p) noexcept {
+    return (p >= 0x80 && p < 0xA0) || (p >= 0x202A && p <= 0x202E) || (p >= 0x2066 && p <= 0x2069);
+}
+
 }  // namespace
 
 std::string visible(std::string_view text) {
@@ -58,6 +64,7 @@ std::string visible(std::string_view text) {
     points(text, [&](char32_t point, std::string_view bytes) {
         if (point < 0x20) out.append({'\xE2', '\x90', static_cast<char>(0x80 + point)});
         else if (point == 0x7F) out += "\xE2\x90\xA1";
+        else if (is_unseen_control(point)) out += fmt::format("<U+{:04X}>", static_cast<std::uint32_t>(point));
         else out += bytes;
     });
     return out;
@@ -120,6 +127,12 @@ std::size_t width(std::string_view text) noexcept {
     return columns;
 }
 
+std::optional<double> number(const std::string& text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
+}
+
 std::string figure(double value) {
     if (!std::isfinite(value)) return "–";
     const double size = std::abs(value);
@@ -141,8 +154,8 @@ std::string count(double value) {
 }
 
 std::string percent(double share) {
-    const double value = 100 * share;
-    return fmt::format("{:.{}f} %", value, value >= 0.95 || value == 0 ? 1 : value >= 0.095 ? 2 : 3);
+    const double value = 100 * share, size = std::abs(value);
+    return fmt::format("{:.{}f} %", value, size >= 0.95 || size == 0 ? 1 : size >= 0.095 ? 2 : 3);
 }
 
 byte_unit unit_for(double largest) noexcept {

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace alloclab::report {
 
-/// Valid UTF-8 on one line: control characters as their Unicode pictures, broken sequences as U+FFFD.
+/// Valid UTF-8 on one line: control characters as their Unicode pictures, those of U+0080 to U+009F and of direction as
+/// "<U+009B>", broken sequences as U+FFFD.
 [[nodiscard]] std::string visible(std::string_view text);
 
 /// visible() with the five characters escaped that mean something in HTML text and attributes.
@@ -25,6 +27,9 @@ namespace alloclab::report {
 
 /// Columns that valid UTF-8 takes in a terminal, whatever the locale.
 [[nodiscard]] std::size_t width(std::string_view text) noexcept;
+
+/// The number that the whole text is.
+[[nodiscard]] std::optional<double> number(const std::string& text);
 
 /// Three significant digits, more where a whole number has more; "–" for what is no number.
 [[nodiscard]] std::string figure(double value);

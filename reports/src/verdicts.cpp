@@ -5,25 +5,44 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
+#include <functional>
 #include <tuple>
+#include <utility>
 
 #include "text.hpp"
 
 namespace alloclab::report {
 namespace {
 
-/// The median sample of each block, so that samples of one block never count as independent.
-std::map<std::size_t, double> by_block(const cell& c) {
-    std::map<std::size_t, std::vector<double>> blocks;
-    for (const sample& s : c.samples) blocks[s.block].push_back(s.value);
-    std::map<std::size_t, double> medians;
-    for (auto& [block, values] : blocks) {
-        if (std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) {
-            medians[block] = *median(std::move(values));
-        }
+/// One side of a pair.
+struct timing {
+    double value = 0;
+    double calibration = 0;  ///< 0: unknown
+};
+
+/// The median sample of each block of each machine, so that samples of one block never count as independent.
+std::map<std::pair<std::size_t, std::size_t>, timing> by_block(const cell& c) {
+    struct block {
+        std::vector<double> values, calibrations;
+    };
+    std::map<std::pair<std::size_t, std::size_t>, block> blocks;
+    for (const sample& s : c.samples) {
+        block& at = blocks[{s.machine, s.block}];
+        at.values.push_back(s.value);
+        if (std::isfinite(s.calibration) && s.calibration > 0) at.calibrations.push_back(s.calibration);
+    }
+    std::map<std::pair<std::size_t, std::size_t>, timing> medians;
+    for (auto& [key, of] : blocks) {
+        const auto usable = [](double v) { return std::isfinite(v) && v > 0; };
+        if (std::all_of(of.values.begin(), of.values.end(), usable))
+            medians[key] = {*median(std::move(of.values)), median(std::move(of.calibrations)).value_or(0)};
     }
     return medians;
+}
+
+bool uneven(const timing& a, const timing& b) noexcept {
+    const auto [slow, fast] = std::minmax(a.calibration, b.calibration, std::greater<>());
+    return fast > 0 && slow > fast * uneven_speed;
 }
 
 verdict decide(const interval& ratio) noexcept {
@@ -34,26 +53,8 @@ verdict decide(const interval& ratio) noexcept {
 }
 
 /// Fewest pairs that have an interval at all: 1 - 2^(1-n) is the coverage of the whole range.
-std::size_t fewest_pairs() noexcept { return static_cast<std::size_t>(std::ceil(1 - std::log2(1 - confidence))); }
-
-void compare_to(const cell& base, comparison& c) {
-    const auto ours = by_block(*c.of);
-    const auto theirs = by_block(base);
-    std::vector<double> log_ratios;
-    for (const auto& [block, value] : ours) {
-        const auto pair = theirs.find(block);
-        if (pair != theirs.end() && value > 0 && pair->second > 0) log_ratios.push_back(std::log(value / pair->second));
-    }
-    c.pairs = log_ratios.size();
-    if (const auto middle = median(log_ratios)) c.ratio = std::exp(*middle);
-    if (auto bounds = median_interval(log_ratios)) {
-        c.bounds = interval{std::exp(bounds->low), std::exp(bounds->high), bounds->coverage};
-        c.decided = decide(*c.bounds);
-        if (c.decided == verdict::inconclusive) c.reason = "the interval crosses the margin";
-    } else {
-        c.decided = verdict::inconclusive;
-        c.reason = fmt::format("{} pair{}; an interval needs {}", c.pairs, c.pairs == 1 ? "" : "s", fewest_pairs());
-    }
+std::size_t fewest_pairs(double coverage) noexcept {
+    return static_cast<std::size_t>(std::ceil(1 - std::log2(1 - coverage)));
 }
 
 std::string why_unmeasured(const cell& c) {
@@ -92,7 +93,13 @@ comparison compare_cell(const cell& c, const workload& on, const strategy* by, c
                                             : fmt::format("the baseline {} has no time: {}", visible(on.baseline),
                                                           why_unmeasured(*base));
     } else {
-        compare_to(*base, result);
+        pairing paired = pair_up(c, *base);
+        result.pairs = paired.pairs;
+        result.uneven = paired.uneven;
+        result.ratio = paired.ratio;
+        result.bounds = paired.bounds;
+        result.decided = paired.decided;
+        result.reason = std::move(paired.reason);
     }
     if (result.median && !(c.error + c.refusal).empty())
         result.reason += (result.reason.empty() ? "" : "; ") + why_unmeasured(c);
@@ -132,6 +139,41 @@ std::optional<interval> median_interval(std::vector<double> values, double cover
     return interval{values[rank - 1], values[n - rank], 1 - 2 * tail};
 }
 
+pairing pair_up(const cell& first, const cell& second, double coverage) {
+    const auto ours = by_block(first), theirs = by_block(second);
+    std::vector<double> log_ratios, of_uneven;
+    for (const auto& [block, mine] : ours) {
+        const auto other = theirs.find(block);
+        if (other == theirs.end()) continue;
+        (uneven(mine, other->second) ? of_uneven : log_ratios).push_back(std::log(mine.value / other->second.value));
+    }
+    // Uneven pairs are noise, not bias: where too few would be left, a wider interval serves better than none.
+    if (log_ratios.size() < fewest_pairs(coverage) && of_uneven.size() <= log_ratios.size())
+        log_ratios.insert(log_ratios.end(), of_uneven.begin(), of_uneven.end()), of_uneven.clear();
+
+    pairing result;
+    result.uneven = of_uneven.size();
+    result.pairs = log_ratios.size();
+    if (const auto middle = median(log_ratios)) result.ratio = std::exp(*middle);
+    if (const auto bounds = median_interval(std::move(log_ratios), coverage)) {
+        result.bounds = interval{std::exp(bounds->low), std::exp(bounds->high), bounds->coverage};
+        result.decided = decide(*result.bounds);
+        if (result.decided == verdict::inconclusive) result.reason = "the interval crosses the margin";
+        return result;
+    }
+    result.reason =
+        fmt::format("{} block{}, {} needed", result.pairs, result.pairs == 1 ? "" : "s", fewest_pairs(coverage));
+    if (result.uneven > 0)
+        result.reason += fmt::format("; {} left out, as the machine's speed changed within them", result.uneven);
+    return result;
+}
+
+bool narrow_enough(const interval& ratio, double precision) noexcept {
+    constexpr double far = 1.25;
+    return ratio.high < 1 / far || ratio.low > far ||
+           (ratio.high <= ratio.low * (1 + 2 * precision) && decide(ratio) != verdict::inconclusive);
+}
+
 std::vector<comparison> compare(const run& r) {
     std::map<std::string_view, const workload*> workloads;
     for (const workload& w : r.workloads) workloads.emplace(w.name, &w);
@@ -159,44 +201,6 @@ std::vector<comparison> compare(const run& r) {
                                    base == baselines.end() ? nullptr : base->second));
     }
     return all;
-}
-
-std::optional<trend> trend_of(const std::vector<double>& series) {
-    struct point {
-        double eval, value;
-    };
-    std::vector<point> points;
-    for (std::size_t i = (series.size() + 9) / 10; i < series.size(); ++i) {
-        if (std::isfinite(series[i])) points.push_back({static_cast<double>(i), series[i]});
-    }
-    if (points.size() < 3) return std::nullopt;
-
-    const auto less = [](point a, point b) { return a.value < b.value; };
-    const auto [low, high] = std::minmax_element(points.begin(), points.end(), less);
-    trend t{.low = low->value, .high = high->value};
-    const point first = points.front(), last = points.back();
-    t.per_eval = (last.value - first.value) / (last.eval - first.eval);
-    const double rounding = 1e-9 * std::max(std::abs(t.low), std::abs(t.high));
-    if (t.high - t.low <= rounding) return t;
-
-    const bool straight = std::all_of(points.begin(), points.end(), [&](point p) {
-        const double on_line = first.value + t.per_eval * (p.eval - first.eval);
-        return std::abs(p.value - on_line) <= std::abs(t.per_eval) / 2 + rounding;
-    });
-    t.shape = straight ? growth::linear : growth::other;
-
-    const auto third = [&](std::size_t which) {
-        const auto edge = [&](std::size_t n) {
-            return points.begin() + static_cast<std::ptrdiff_t>(n * points.size() / 3);
-        };
-        const auto [least, most] = std::minmax_element(edge(which), edge(which + 1), less);
-        return std::pair{least->value, most->value};
-    };
-    const auto above = [](auto a, auto b) { return a.first > b.first && a.second > b.second; };
-    const auto begin = third(0), middle = third(1), end = third(2);
-    const bool climbs = above(middle, begin) && above(end, middle) && end.first - begin.first > (t.high - t.low) / 4;
-    t.leak = straight ? t.per_eval > 0 : climbs;
-    return t;
 }
 
 }  // namespace alloclab::report

@@ -1,196 +1,163 @@
-// Draws each figure of the page from the JSON beside its place. Colours are CSS variables, so the theme follows by itself.
-'use strict';
-(() => {
-  const strategies = JSON.parse(document.getElementById('strategies').textContent);
-  const ink = 'var(--ink)', soft = 'var(--soft)', line = 'var(--line)';
-  const hues = Array.from({length: 12}, (_, i) => `var(--s${i})`);
-  const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'cross', 'triangle-down', 'triangle-right', 'triangle-left'];
-  const verdictHues = {faster: 'var(--good)', slower: 'var(--bad)', same: ink, inconclusive: 'var(--warn)', baseline: soft, failed: 'var(--bad)'};
-  // What a strategy does not decide, or merely holds, stays in the background.
-  const quiet = new Set(['compute', 'reserved']);
-  const font = 'system-ui, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
+// Draws each figure of the page from the JSON beside its place, once it is scrolled near, and all of them for printing.
+const kinds = {verdicts, cost, intervals, distribution, latency, speedup, parts, bytes, fragmentation, pareto, timeline, growth, speed};
+const byPlace = data => data.places.length > 1 ? [{name: 'place', label: data.axis, options: data.places.map(at => [at, at]), first: data.shown}]
+                                               : [{name: 'place', options: [], first: data.places[0]}];
+/** What a reader may choose above a chart. */
+const choices = {
+  distribution: data => {
+    const ratios = data.rows.some(row => row.ratio.length > 0);
+    return [...byPlace(data), {name: 'view', label: 'axis', first: ratios ? 'ratio' : 'zero',
+            options: [...(ratios ? [['ratio', `ratio to ${data.baseline}`], ['spread', 'ratio / its own median']] : []), ['zero', `${data.unit} from 0`], ['near', `${data.unit}, as near as fits`]]}];
+  },
+  latency: () => [{name: 'view', label: 'show', first: 'all', options: [['all', 'all operations'], ['tail', 'the tail']]}],
+  pareto: byPlace,
+};
 
-  const config = {
-    background: 'transparent', font, view: {stroke: null},
-    axis: {labelColor: soft, titleColor: soft, labelFontSize: 11, titleFontSize: 11, titleFontWeight: 'normal', gridColor: line,
-           domainColor: soft, tickColor: soft, titlePadding: 8, labelFont: font, titleFont: font, labelLimit: 170, labelFlush: false},
-    legend: {labelColor: ink, titleColor: soft, labelFontSize: 11, titleFontSize: 11, titleFontWeight: 'normal', labelFont: font,
-             titleFont: font, symbolSize: 60, orient: 'bottom', title: null, labelLimit: 240, columnPadding: 16, offset: 12},
-  };
+const tipBox = document.createElement('div');
+tipBox.id = 'tip';
+document.body.append(tipBox);
+function showTip(lines, x, y) {
+  tipBox.replaceChildren(...lines.map(([name, value]) => {
+    const row = document.createElement('div'), key = document.createElement('span');
+    key.textContent = name;
+    row.append(key, value);
+    return row;
+  }));
+  tipBox.classList.add('visible');
+  const {offsetWidth: w, offsetHeight: h} = tipBox;
+  tipBox.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - w - 8))}px`;
+  tipBox.style.top = `${y + 16 + h > innerHeight ? Math.max(4, y - h - 12) : y + 16}px`;
+}
+function hideTip() { tipBox.classList.remove('visible'); }
 
-  /** The strategy's look, the same in every chart of the page; the baseline is drawn in ink. */
-  function look(name, data) {
-    const peers = strategies.filter(s => s.kind === data.of);
-    const own = peers.find(s => s.name === name) || {control: false};
-    const i = Math.max(0, peers.indexOf(own));
-    return {hue: name === data.baseline ? ink : hues[i % hues.length], shape: shapes[i % shapes.length],
-            label: own.control ? `${name} (control)` : name, dash: own.control ? [5, 3] : [1, 0]};
+class Figure {
+  constructor(element) {
+    this.element = element;
+    this.holder = element.querySelector('.plot');
+    this.caption = element.querySelector('figcaption').firstChild.textContent.trim();
+    this.data = JSON.parse(element.querySelector('script').textContent);
+    this.chosen = {};
+    this.near = this.done = false;
+    this.width = 0;
+    element.dataset.kind = this.data.kind;
+    this.addChoices();
+    // Room for what will be drawn, so that the page does not move under a reader.
+    const lines = new Set((this.data.rows ?? this.data.lines ?? []).map(row => row.s)).size;
+    const rowwise = ['intervals', 'parts', 'bytes', 'distribution', 'fragmentation', 'verdicts'].includes(this.data.kind);
+    this.holder.style.minHeight = `${rowwise ? 60 + 27 * lines : this.data.kind === 'speed' ? 170 : 380}px`;
   }
 
-  const number = value => value === null ? '–' : Number(value.toPrecision(3)).toString();
-  const ratio = row => row.low === null ? number(row.ratio) : `${number(row.ratio)} (${number(row.low)} to ${number(row.high)})`;
-  const fact = (field, title) => ({field, title, type: 'nominal'});
-  const names = rows => [...new Set(rows.map(row => row.s))];
-
-  /** 1, 2 and 5 in every decade, thinned to what fits. */
-  function ticks(low, high) {
-    const all = [];
-    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); ++e)
-      for (const m of [1, 2, 5]) all.push(Number(`${m}e${e}`));
-    const inside = all.filter(t => t >= low * 0.999 && t <= high * 1.001);
-    return inside.length > 8 ? inside.filter(t => /^1/.test(t.toExponential())) : inside;
-  }
-  const span = values => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
-  const plainLabels = "format(datum.value, datum.value >= 1e6 ? '.2~s' : datum.value >= 1 ? ',~f' : '~g')";
-
-  function byStrategy(rows, data, width) {
-    const looks = names(rows).map(name => look(name, data));
-    const domain = looks.map(l => l.label);
-    const legend = {columns: Math.max(1, Math.floor(width / 185)), symbolOpacity: 1};
-    return {
-      color: {field: 'label', type: 'nominal', sort: null, scale: {domain, range: looks.map(l => l.hue)}, legend},
-      shape: {field: 'label', type: 'nominal', sort: null, scale: {domain, range: looks.map(l => l.shape)}, legend},
-      strokeDash: {field: 'label', type: 'nominal', sort: null, scale: {domain, range: looks.map(l => l.dash)}, legend: null},
-      opacity: {condition: {param: 'picked', value: 1}, value: 0.12},
-    };
-  }
-  const picked = [{name: 'picked', select: {type: 'point', fields: ['label']}, bind: 'legend'}];
-  const labelled = (rows, data) => rows.map(row => ({...row, label: look(row.s, data).label}));
-
-  function cost(data, width) {
-    const rows = labelled(data.rows.filter(row => row.y > 0), data)
-        .map(row => ({...row, time: `${number(row.y)} ${data.unit}`, versus: ratio(row)}));
-    const numeric = rows.every(row => row.x !== null && row.x >= 0);
-    const positive = rows.filter(row => row.x > 0).map(row => row.x);
-    const [first, last] = span(positive);
-    const log = numeric && positive.length > 0 && last / first >= 8;
-    // A logarithmic axis has no 0: it stands half an octave of the first value to its left, labelled 0.
-    const zero = first / 2;
-    const places = [...new Set(rows.map(row => row.x))].sort((a, b) => a - b);
-    if (log) for (const row of rows) row.at = row.x > 0 ? row.x : zero;
-    const [low, high] = span(rows.map(row => row.y));
-    const steep = high / low >= 2;
-    return {
-      data: {values: rows}, height: width < 600 ? 280 : 340, params: picked,
-      mark: {type: 'line', strokeWidth: 1.75, clip: false, point: {filled: true, size: 42}},
-      encoding: {
-        x: log ? {field: 'at', type: 'quantitative', title: data.axis, scale: {type: 'log', base: 2, nice: false},
-                  axis: {grid: false, values: places.map(x => x > 0 ? x : zero), labelOverlap: 'greedy',
-                         labelExpr: `datum.value < ${first} ? '0' : format(datum.value, '~r')`}}
-             : numeric ? {field: 'x', type: 'quantitative', title: data.axis, axis: {grid: false, values: places, labelOverlap: 'greedy', labelExpr: plainLabels}}
-                       : {field: 'place', type: 'ordinal', sort: data.places, title: data.axis, axis: {labelAngle: 0}},
-        y: {field: 'y', type: 'quantitative', title: `median, ${data.unit}${steep ? ' (log scale)' : ''}`,
-            scale: steep ? {type: 'log', nice: false, domain: [low * 0.85, high * 1.15]} : {zero: true},
-            axis: steep ? {values: ticks(low * 0.85, high * 1.15), labelExpr: plainLabels} : {tickCount: 5}},
-        ...byStrategy(rows, data, width),
-        tooltip: [fact('label', 'strategy'), fact('place', data.axis), fact('time', 'median'), fact('versus', `ratio to ${data.baseline}`),
-                  fact('verdict', 'verdict')],
-      },
-    };
+  addChoices() {
+    const bar = document.createElement('div');
+    bar.className = 'tools';
+    for (const {name, label, options, first} of choices[this.data.kind]?.(this.data) ?? []) {
+      this.chosen[name] = first;
+      if (options.length < 2) continue;
+      const field = document.createElement('label'), select = document.createElement('select');
+      for (const [value, text] of options) select.add(new Option(text, value, value === first, value === first));
+      select.addEventListener('change', () => { this.chosen[name] = select.value; this.draw(); });
+      field.append(`${label} `, select);
+      bar.append(field);
+    }
+    if (bar.children.length > 0) this.holder.before(bar);
   }
 
-  function intervals(data, width) {
-    const rows = labelled(data.rows, data).map(row => ({...row, time: `${number(row.y)} ${data.unit}`, versus: ratio(row),
-                                                                 low: row.low ?? row.ratio, high: row.high ?? row.ratio}));
-    const [least, most] = span(rows.flatMap(row => [row.low, row.high, 1 - data.margin, 1 + data.margin]));
-    const pad = Math.pow(most / least, 0.06), low = least / pad, high = most * pad;
-    const near = high / low < 1.3 ? [1 - data.margin, 1, 1 + data.margin] : high / low < 3 ? [0.6, 0.8, 1, 1.25, 1.5] : ticks(low, high);
-    const verdicts = [...new Set(rows.map(row => row.verdict))];
-    const x = {type: 'quantitative', title: 'ratio, log scale: left of 1 is faster',
-               scale: {type: 'log', nice: false, domain: [low, high]}, axis: {values: near, labelExpr: plainLabels}};
-    const y = {field: 'label', type: 'ordinal', sort: null, title: null, axis: {labelColor: ink, ticks: false, domain: false}};
-    const color = {field: 'verdict', type: 'nominal', scale: {domain: verdicts, range: verdicts.map(v => verdictHues[v])}, legend: {columns: 3}};
-    const tooltip = [fact('label', 'strategy'), fact('time', 'median'), fact('versus', `ratio to ${data.baseline}`), fact('verdict', 'verdict')];
-    return {
-      data: {values: rows}, height: {step: 26},
-      layer: [
-        {data: {values: [{from: 1 - data.margin, to: 1 + data.margin}]}, mark: {type: 'rect', color: line, opacity: 0.9},
-         encoding: {x: {...x, field: 'from'}, x2: {field: 'to'}}},
-        {data: {values: [{at: 1}]}, mark: {type: 'rule', color: soft}, encoding: {x: {...x, field: 'at'}}},
-        {mark: {type: 'rule', strokeWidth: 2}, encoding: {x: {...x, field: 'low'}, x2: {field: 'high'}, y, color, tooltip}},
-        {mark: {type: 'point', filled: true, size: 70, opacity: 1}, encoding: {x: {...x, field: 'ratio'}, y, color, tooltip}},
-      ],
-    };
+  /** Drawn anew now where a reader sees it, else when he comes near. */
+  touch() {
+    this.done = false;
+    if (this.near) this.draw();
   }
 
-  function bars(rows, group, groups, width, x, tooltip, beside) {
-    const y = {field: 'label', type: 'ordinal', sort: null, title: null, axis: {labelColor: ink, ticks: false, domain: false}};
-    const legend = {columns: Math.max(1, Math.floor(width / 130)), symbolType: 'square'};
-    return {
-      data: {values: rows}, height: {step: beside ? 12 * groups.length + 10 : 26, for: 'position'},
-      mark: {type: 'bar', height: beside ? {band: 0.92} : {band: 0.7}},
-      encoding: {
-        y: beside ? {...y, scale: {paddingInner: 0.3}} : y, x,
-        ...(beside ? {yOffset: {field: group, sort: groups}} : {order: {field: 'order', type: 'quantitative'}}),
-        color: {field: group, type: 'nominal', sort: groups, scale: {domain: groups, range: groups.map((g, i) => quiet.has(g) ? 'var(--mute)' : hues[i % hues.length])}, legend},
-        tooltip,
-      },
-    };
+  shown() {
+    const keep = row => (row.s === undefined || showsStrategy(row.s)) && (row.w === undefined || showsWorkload(row.w));
+    const {rows, lines, ...rest} = this.data;
+    return {...rest, ...(rows && {rows: rows.filter(keep)}), ...(lines && {lines: lines.filter(keep)})};
   }
 
-  function parts(data, width) {
-    const rows = labelled(data.rows, data)
-        .map(row => ({...row, order: data.groups.indexOf(row.group), time: `${number(row.y)} ${data.unit}`, part: `${row.share.toFixed(1)} %`}));
-    return bars(rows, 'group', data.groups, width, {field: 'y', type: 'quantitative', title: data.unit, stack: 'zero', axis: {tickCount: 6, labelExpr: plainLabels}},
-                [fact('label', 'strategy'), fact('group', 'part'), fact('time', 'median'), fact('part', 'share')], false);
-  }
-
-  function bytes(data, width) {
-    const rows = labelled(data.rows, data).map(row => ({...row, text: `${number(row.y)} ${data.unit}`}));
-    const [low, high] = span(rows.filter(row => row.y > 0).map(row => row.y));
-    const log = high / low > 50;
-    const floor = Math.pow(10, Math.floor(Math.log10(low)) - (Math.log10(low) % 1 === 0 ? 1 : 0));
-    // A bar on a logarithmic axis starts at the decade below the smallest; a length of 0 is no bar.
-    const shown = log ? rows.filter(row => row.y > 0).map(row => ({...row, floor})) : rows;
-    const x = {field: 'y', type: 'quantitative', title: data.unit + (log ? ' (log scale)' : ''),
-               scale: log ? {type: 'log', nice: false, domain: [floor, high * 1.2]} : {}, stack: null,
-               axis: log ? {values: ticks(floor, high * 1.2), labelExpr: plainLabels} : {tickCount: 6, labelExpr: plainLabels}};
-    const spec = bars(shown, 'group', data.groups, width, x, [fact('label', 'strategy'), fact('group', 'counter'), fact('text', 'value')], true);
-    if (log) spec.encoding.x2 = {field: 'floor'};
-    return spec;
-  }
-
-  function growth(data, width) {
-    const title = data.unit ? `${data.label} (${data.unit})` : data.label;
-    const rows = labelled(data.lines.flatMap(l => l.points.map(([x, y]) => ({s: l.s, x, y}))), data);
-    return {
-      data: {values: rows}, height: width < 600 ? 240 : 280, params: picked,
-      mark: {type: 'line', strokeWidth: 1.75, point: rows.length < 400 ? {filled: true, size: 30} : false},
-      encoding: {
-        x: {field: 'x', type: 'quantitative', title: 'eval', axis: {grid: false, tickCount: width < 600 ? 5 : 10}, scale: {nice: false}},
-        y: {field: 'y', type: 'quantitative', title, axis: {tickCount: 5, labelExpr: plainLabels}},
-        ...byStrategy(rows, data, width),
-        tooltip: [fact('label', 'strategy'), fact('x', 'eval'), {...fact('y', title), type: 'quantitative', format: ',.6~r'}],
-      },
-    };
-  }
-
-  const kinds = {cost, intervals, parts, bytes, growth};
-
-  async function draw(figure) {
-    const holder = figure.querySelector('.plot');
+  async draw() {
+    const width = this.holder.clientWidth;
+    if (width === 0) return;
+    this.done = true;
+    this.width = width;
+    delete this.element.dataset.drawn;
     try {
-      const data = JSON.parse(figure.querySelector('script').textContent);
-      const width = holder.clientWidth;
-      const spec = {$schema: 'https://vega.github.io/schema/vega-lite/v6.json', description: figure.querySelector('figcaption').textContent,
-                    width, autosize: {type: 'fit-x', contains: 'padding'}, padding: {left: 0, right: 12, top: 6, bottom: 4}, config,
-                    ...kinds[data.kind](data, width)};
-      // The interpreter instead of compiled expressions: the page's security policy forbids eval.
-      await vegaEmbed(holder, spec, {ast: true, actions: false, renderer: 'svg', defaultStyle: false, tooltip: {disableDefaultStyle: true}});
+      if (this.data.kind === 'map') {
+        this.map ??= makeMap(this.holder, this.caption, this.data);
+        this.map();
+      } else {
+        await this.drawSpec(width);
+      }
+      this.holder.style.minHeight = '';
+      this.element.dataset.drawn = '';
     } catch (error) {
-      holder.classList.add('broken');
-      holder.textContent = `This chart could not be drawn (${error}); the table holds its figures.`;
+      this.holder.classList.add('broken');
+      this.holder.textContent = `This chart could not be drawn (${error}); the table holds its figures.`;
       console.error(error);
     }
   }
 
-  const drawn = new WeakMap();
-  const resized = new ResizeObserver(entries => {
-    for (const {target, contentRect} of entries) {
-      if (Math.abs((drawn.get(target) ?? -1) - contentRect.width) < 2 || contentRect.width === 0) continue;
-      drawn.set(target, contentRect.width);
-      draw(target.parentElement);
+  async drawSpec(width) {
+    const data = this.shown();
+    const turn = this.turn = (this.turn ?? 0) + 1;
+    const made = (data.rows ?? data.lines).length > 0 ? kinds[data.kind](data, width, this.chosen) : null;
+    if (made === null) {
+      this.view?.finalize();
+      this.view = undefined;
+      this.holder.textContent = 'Nothing to draw here for this choice.';
+      return;
     }
-  });
-  for (const holder of document.querySelectorAll('figure .plot')) resized.observe(holder);
-})();
+    const spec = {$schema: 'https://vega.github.io/schema/vega-lite/v6.json', description: this.caption, width, config,
+                  autosize: {type: 'fit-x', contains: 'padding'}, padding: {left: 0, right: 12, top: 6, bottom: 4},
+                  ...made};
+    const place = document.createElement('div');
+    // The interpreter instead of compiled expressions: the page's security policy forbids eval.
+    const view = await vegaEmbed(place, spec, {
+      ast: true, actions: false, renderer: 'svg', defaultStyle: false,
+      tooltip: (_, event, item, text) => text ? showTip(JSON.parse(text), event.clientX, event.clientY) : hideTip(),
+    });
+    if (turn !== this.turn) return view.finalize();
+    this.view?.finalize();
+    this.view = view;
+    this.holder.replaceChildren(place);
+  }
+}
+
+const figures = [...document.querySelectorAll('figure')].map(element => new Figure(element));
+const figureOf = new Map(figures.map(figure => [figure.holder, figure]));
+redraws.push(() => figures.forEach(figure => figure.data.kind !== 'map' && figure.touch()));
+
+const nearby = new IntersectionObserver(entries => {
+  for (const {target, isIntersecting} of entries) {
+    const figure = figureOf.get(target);
+    figure.near = isIntersecting;
+    if (isIntersecting && !figure.done) figure.draw();
+  }
+}, {rootMargin: '500px 0px'});
+const resized = new ResizeObserver(entries => {
+  for (const {target, contentRect} of entries) {
+    const figure = figureOf.get(target);
+    if (contentRect.width > 0 && Math.abs(figure.width - contentRect.width) >= 2 && figure.width > 0) figure.touch();
+  }
+});
+for (const {holder} of figures) {
+  nearby.observe(holder);
+  resized.observe(holder);
+}
+
+// Maps bake their colours in; the others follow the theme by themselves.
+const repaint = () => figures.forEach(figure => figure.map?.());
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
+
+let opened = [];
+addEventListener('beforeprint', () => {
+  opened = [...document.querySelectorAll('main details:not([open])')];
+  for (const details of opened) details.open = true;
+  document.documentElement.classList.add('paper');
+  for (const figure of figures) if (!figure.done) figure.draw();
+  repaint();
+});
+addEventListener('afterprint', () => {
+  for (const details of opened) details.open = false;
+  document.documentElement.classList.remove('paper');
+  repaint();
+});

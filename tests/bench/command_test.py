@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 
 ALLOCLAB = sys.argv[1]
 SHORT = ["--blocks", "2", "--min-time", "1"]
+TWIN = "heap_malloc (A/A)"
+SLOTS = ["-w", "context/slots", "-s", "hybrid,static_pool", "--live", "3"]
 
 
 def alloclab(*arguments, **options):
@@ -30,8 +33,8 @@ class in_folder(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(output.read_text())
 
-    def refused(self, code, expected, *arguments):
-        done = alloclab(*arguments)
+    def refused(self, code, expected, *arguments, environment=None):
+        done = alloclab(*arguments, env=environment)
         self.assertEqual(done.returncode, code, done.stderr)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("warning:")]
         self.assertEqual(len(lines), 1, done.stderr)
@@ -70,7 +73,7 @@ class run(in_folder):
     def test_measures_what_was_asked_for_and_the_baseline_beside_it(self):
         seen = self.measure("-w", "context/slots", "-s", "hybrid", "--live", "3,70")
         cells = {(c["strategy"], c["parameters"]["live"]): c for c in seen["cells"]}
-        self.assertEqual(set(cells), {(s, n) for s in ["heap_malloc", "hybrid"] for n in ["3", "70"]})
+        self.assertEqual(set(cells), {(s, n) for s in ["heap_malloc", TWIN, "hybrid"] for n in ["3", "70"]})
         for cell in cells.values():
             self.assertEqual([s["block"] for s in cell["samples"]], [0, 1])
             self.assertTrue(all(0.1 < s["value"] < 1e6 for s in cell["samples"]))
@@ -88,7 +91,7 @@ class run(in_folder):
             self.assertEqual(len(mimalloc["samples"]), 2)
 
     def test_shows_the_leak_of_200_extras_per_eval_and_no_other(self):
-        seen = self.measure("-w", "extra/growth")
+        seen = self.measure("-w", "extra/growth", "-p", "lifetime=temporary")
         for cell in seen["cells"]:
             live = cell["series"]["live_extras"]
             self.assertEqual(len(live), 1000)
@@ -122,6 +125,155 @@ class run(in_folder):
         listed = json.loads(alloclab("list", "--json").stdout)
         seen = self.measure("--quick", "--blocks", "1")
         self.assertEqual({c["workload"] for c in seen["cells"]}, {w["name"] for w in listed["workloads"]})
+
+
+class design(in_folder):
+    def test_each_sample_tells_the_speed_of_the_machine_and_its_turn(self):
+        seen = self.measure("-w", "context/slots", "-s", "hybrid", "--live", "3,70")
+        samples = [s for c in seen["cells"] for s in c["samples"]]
+        self.assertTrue(all(0.01 < s["calibration"] < 1000 for s in samples))
+        turns = sorted(s["turn"] for s in samples)
+        self.assertEqual(len(set(turns)), 12)
+        self.assertTrue(1 <= turns[0] and turns[-1] <= 2 * 12)
+        for block in [0, 1]:  # the cells of a group stand side by side
+            by_group = [[s["turn"] for c in seen["cells"] if c["parameters"]["live"] == live
+                         for s in c["samples"] if s["block"] == block] for live in ["3", "70"]]
+            first, second = sorted(by_group)
+            self.assertLess(max(first), min(second))
+
+    def test_the_baseline_is_measured_once_more_under_a_name_of_its_own(self):
+        seen = self.measure(*SLOTS)
+        twin = next(s for s in seen["strategies"] if s["name"] == TWIN)
+        original = next(s for s in seen["strategies"] if s["name"] == "heap_malloc")
+        self.assertEqual(twin, {**original, "name": TWIN, "control": True, "twin_of": "heap_malloc"})
+        self.assertEqual([c["strategy"] for c in seen["cells"]], ["heap_malloc", TWIN, "static_pool", "hybrid"])
+        self.assertEqual({len(c["samples"]) for c in seen["cells"]}, {2})
+
+    def test_a_twin_is_left_out_where_asked_and_where_nothing_is_timed(self):
+        self.assertNotIn(TWIN, json.dumps(self.measure(*SLOTS, "--no-twin")))
+        seen = self.measure("-w", "extra/growth", "-s", "bump_arena")
+        self.assertEqual([c["strategy"] for c in seen["cells"] if c["strategy"].endswith("(A/A)")], [])
+        self.assertGreater(len(seen["cells"]), 1)
+
+    def test_the_order_follows_from_the_seed(self):
+        def order(seed):
+            cells = self.measure("-w", "context/slots", "-s", "hybrid,ring,static_pool,scan_pool", "--live", "1,3,5",
+                                 "--blocks", "1", "--seed", seed)["cells"]
+            return [(c["strategy"], c["parameters"]["live"]) for c in sorted(cells, key=lambda c: c["samples"][0]["turn"])]
+        first = order("7")
+        self.assertEqual(first, order("7"))
+        self.assertNotEqual(first, order("8"))
+
+    def test_blocks_run_from_the_least_to_the_most_and_the_baseline_goes_with_the_longest(self):
+        seen = self.measure(*SLOTS, "--blocks", "6..8", "--precision", "0.5%")
+        self.assertEqual({key: seen["design"][key] for key in ["least_blocks", "most_blocks", "precision"]},
+                         {"least_blocks": 6, "most_blocks": 8, "precision": 0.005})
+        blocks = [[s["block"] for s in c["samples"]] for c in seen["cells"]]
+        for each in blocks:
+            self.assertTrue(6 <= len(each) <= 8)
+            self.assertEqual(each, [*range(len(each))])
+        self.assertEqual([len(blocks[0]), len(blocks[1])], [max(map(len, blocks[2:]))] * 2)
+
+    def test_what_stayed_open_is_said_in_the_file_and_on_stderr(self):
+        output = self.path / "run.json"
+        for arguments, expected in [(["--blocks", "2"], "2 of 2 ratios have no interval"),
+                                    (["--max-time", "0.001"], "time was up after block 0 of at least 7")]:
+            done = alloclab("run", *SLOTS, "--min-time", "1", *arguments, "-o", str(output))
+            self.assertIn(expected, done.stderr)
+            if done.returncode == 0:
+                self.assertTrue(any(expected in each for each in json.loads(output.read_text())["design"]["unmet"]))
+
+    def test_progress_counts_to_its_own_total(self):
+        done = alloclab("run", "-w", "context/slots,extra/growth", "-s", "hybrid,static_pool,bump_arena", "--live",
+                        "1,100", "--blocks", "3", "--min-time", "1", "-o", str(self.path / "run.json"))
+        cells = [c for c in json.loads((self.path / "run.json").read_text())["cells"] if c["samples"]]
+        counts = {line.split(":")[0]: [int(w) for w in line.split(":")[1].split() if w.isdigit()] for line in
+                  done.stderr.splitlines() if " measurements, " in line}
+        self.assertEqual([*counts], ["counts", "block 1 of 3", "block 2 of 3", "block 3 of 3"], done.stderr)
+        for block in [1, 2, 3]:
+            before, total = counts[f"block {block} of 3"][:2]
+            self.assertEqual(total - before, (4 - block) * len(cells))
+
+    def test_another_baseline_may_be_named(self):
+        seen = self.measure("-w", "context/slots,extra/eval_72", "-s", "heap_malloc,free_list", "--live", "1",
+                            "-p", "tensors=64", "--baseline", "static_pool", "--baseline", "free_list")
+        self.assertEqual({w["name"]: w["baseline"] for w in seen["workloads"]},
+                         {"context/slots": "static_pool", "extra/eval_72": "free_list"})
+        self.assertEqual([c["strategy"] for c in seen["cells"] if c["workload"] == "context/slots"],
+                         ["static_pool", "static_pool (A/A)", "heap_malloc"])
+
+    def test_shards_are_the_whole_run_each_row_along_an_axis_in_one_of_them(self):
+        chosen = ["-w", "context/slots,context/replace,context/whisper_states", "-s", "hybrid", "--live", "8,16",
+                  "-p", "states=1,2", "--blocks", "1"]
+        keys = lambda seen: [(c["workload"], c["strategy"], *sorted(c["parameters"].items())) for c in seen["cells"]]
+        whole = keys(self.measure(*chosen))
+        parts = [self.measure(*chosen, "--shard", f"{i}/4") for i in [1, 2, 3, 4]]
+        self.assertEqual([p["design"]["shard"] for p in parts], ["1/4", "2/4", "3/4", "4/4"])
+        self.assertCountEqual([key for part in parts for key in keys(part)], whole)
+        rows = [{(w, dict(where).get("contexts")) for w, _, *where in keys(part)} for part in parts]
+        self.assertEqual([len(r) for r in rows], [1, 1, 1, 1])
+
+    def test_latency_of_single_operations_has_its_floor_and_its_tail(self):
+        seen = self.measure("-w", "context/slots", "-s", "hybrid", "--live", "3", "--quick", "--blocks", "1")
+        for cell in seen["cells"]:
+            curve = cell["latency"]
+            self.assertTrue(0 < curve["floor"] < 1e6)
+            self.assertTrue(1000 <= curve["count"] <= 10000)
+            points = [(p["ns"], p["share"]) for p in curve["ecdf"]]
+            self.assertTrue(1 <= len(points) <= 200)
+            self.assertEqual(points, sorted(set(points)))
+            self.assertEqual(points[-1][1], 1)
+            # Every point lies on the whole curve: a share is so many of the operations.
+            for _, share in points:
+                self.assertAlmostEqual(share * curve["count"], round(share * curve["count"]), places=6)
+            for share in [0.5, 0.9, 0.99, 0.999]:
+                at = next(i for i, p in enumerate(points) if p[1] >= share)
+                self.assertTrue(at == 0 or points[at - 1][1] < share)
+
+    @unittest.skipUnless(shutil.which("valgrind"), "no valgrind on PATH")
+    def test_instructions_are_the_same_in_every_run(self):
+        counted = []
+        for _ in range(3):
+            seen = self.measure("-w", "context/slots", "-s", "static_pool,hybrid", "--live", "3", "--blocks", "1",
+                                "--no-twin", "--instructions")
+            counted.append({c["strategy"]: c["counters"]["instructions"] for c in seen["cells"]})
+        self.assertEqual(counted[0], counted[1])
+        self.assertEqual(counted[0], counted[2])
+        self.assertEqual(set(counted[0]), {"heap_malloc", "static_pool", "hybrid"})
+        self.assertTrue(all(3 < n < 10000 for n in counted[0].values()), counted[0])
+
+    @unittest.skipUnless(shutil.which("valgrind"), "no valgrind on PATH")
+    def test_instructions_of_several_threads_are_not_counted(self):
+        seen = self.measure("-w", "context/threads", "-s", "heap_malloc", "--threads", "2", "--blocks", "1", "--no-twin",
+                            "--instructions")
+        self.assertNotIn("instructions", seen["cells"][0]["counters"])
+
+    def test_instructions_need_valgrind(self):
+        self.refused(2, "expected valgrind", "run", "--instructions", "-o", str(self.path / "run.json"),
+                     environment={**os.environ, "PATH": self.folder.name})
+
+    def test_a_strategy_that_no_workload_measures_is_known_all_the_same(self):
+        self.refused(3, "no workload has a strategy that matches", "run", "-s", "buffer", "-o",
+                     str(self.path / "run.json"))
+
+    def test_options_that_cannot_be_are_refused_with_what_was_expected(self):
+        for expected, arguments in [
+            ("7..15", ["--blocks", "9..3"]),
+            ("7..15", ["--blocks", "1001"]),
+            ("3%", ["--precision", "fine"]),
+            ("3%", ["--precision", "nan"]),
+            ("5m", ["--max-time", "5x"]),
+            ("5m", ["--max-time", "0"]),
+            ("i/n", ["--shard", "3/2"]),
+            ("i/n", ["--shard", "0/2"]),
+            ("2/8", ["--shard", "2"]),
+            ("at most as many", ["-w", "context/slots", "--live", "1,8", "--shard", "2/2"]),
+            ("a baseline", ["-w", "context/slots", "--baseline", "leaky"]),
+            ("both", ["-w", "context/slots", "--baseline", "hybrid,static_pool"]),
+            ("--full", ["--quick", "--full"]),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.refused(2, expected, "run", "-o", str(self.path / "run.json"), *arguments)
 
 
 class bad_input(in_folder):
@@ -224,6 +376,73 @@ class interrupt(in_folder):
         self.assertEqual([c["error"] for c in seen["cells"] if c["error"].startswith("ended by")], [])
         self.assertEqual(alloclab("report", "-q", str(output)).returncode, 0)
 
+    def test_a_kill_loses_no_block_that_was_through(self):
+        output = self.path / "run.json"
+        running = subprocess.Popen([ALLOCLAB, "run", *SLOTS, "--min-time", "1", "--blocks", "1000", "-o", str(output)],
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(running.stderr.close)
+        while not running.stderr.readline().startswith(b"block 4 "):
+            self.assertIsNone(running.poll())
+        running.kill()
+        running.wait(timeout=20)
+        seen = json.loads(output.read_text())
+        self.assertTrue(seen["partial"])
+        for cell in seen["cells"]:
+            self.assertEqual([s["block"] for s in cell["samples"]][:3], [0, 1, 2])
+
+    def broken_off(self):
+        """A run of 3 blocks whose last one reached only one of two groups whole, as it stands in its file."""
+        arguments = ["-w", "context/slots", "-s", "hybrid,static_pool", "--live", "3,7", "--blocks", "3"]
+        seen = self.measure(*arguments)
+        seen["partial"] = True
+        for cell in seen["cells"]:
+            if cell["parameters"]["live"] == "7" and cell["strategy"] in ["hybrid", TWIN]:
+                del cell["samples"][2]
+        (self.path / "run.json").write_text(json.dumps(seen))
+        return arguments, seen
+
+    def test_resume_measures_what_is_missing_and_nothing_else(self):
+        arguments, before = self.broken_off()
+        after = self.measure(*arguments, "--resume")
+        self.assertFalse(after["partial"])
+        self.assertEqual((after["started"], after["command"]), (before["started"], before["command"]))
+        self.assertGreater(after["seconds"], before["seconds"])
+        last_turn = max(s["turn"] for c in before["cells"] for s in c["samples"])
+        for old, new in zip(before["cells"], after["cells"], strict=True):
+            self.assertEqual([s["block"] for s in new["samples"]], [0, 1, 2])
+            self.assertEqual(new["samples"][:2], old["samples"][:2])
+            if old["parameters"]["live"] == "3":
+                self.assertEqual(new["samples"], old["samples"])
+            else:  # what is paired is measured side by side, so the whole group is measured again
+                self.assertGreater(new["samples"][2]["turn"], last_turn)
+
+    def test_resume_refuses_another_run_and_names_what_differs(self):
+        arguments, _ = self.broken_off()
+        output = self.path / "run.json"
+        old = output.read_text()
+        run = ["run", *arguments[:-2], "--resume", "-o", str(output)]
+        same = ["--blocks", "3", "--min-time", "1"]
+        for expected, others in [("seed", [*same, "--seed", "2"]), ("--blocks", ["--blocks", "4", "--min-time", "1"]),
+                                 ("--min-time", ["--blocks", "3", "--min-time", "2"]),
+                                 ("--precision", [*same, "--precision", "1%"]),
+                                 ("--shard", [*same, "--shard", "1/2"]),
+                                 ("strategies", [*same, "--no-twin"]),
+                                 ("baseline", [*same, "--baseline", "hybrid"]),
+                                 ("cell ", [*same, "-s", "scan_pool"])]:
+            with self.subTest(expected):
+                self.refused(2, expected, *run, *others)
+                self.assertEqual(output.read_text(), old)
+        output.write_text(old[:200])
+        self.refused(2, "run.json", *run, *same)
+
+    def test_resume_leaves_a_complete_file_alone_and_begins_without_one(self):
+        output = self.path / "run.json"
+        chosen = ["-w", "context/slots,extra/growth", "-s", "hybrid,bump_arena", "--live", "3", "--resume"]
+        self.measure(*chosen)
+        old = output.read_text()
+        self.measure(*chosen)
+        self.refused(2, "seed", "run", *SHORT, *chosen, "--seed", "2", "-o", str(output))
+        self.assertEqual(output.read_text(), old)
 
     def test_keeps_an_old_file_when_nothing_was_measured(self):
         output = self.path / "run.json"

@@ -17,13 +17,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using parameters = std::map<std::string, std::string>;
 
-cell timed(const std::string& strategy, const parameters& where, double value) {
-    cell c{"context/w", strategy, where, {}, {}, {}, {}, "", ""};
-    for (std::size_t block = 0; block < 7; ++block) c.samples.push_back({block, value});
+cell refused(const std::string& strategy, const parameters& where, const std::string& why) {
+    cell c;
+    c.workload = "context/w", c.strategy = strategy, c.parameters = where, c.refusal = why;
     return c;
 }
-cell refused(const std::string& strategy, const parameters& where, const std::string& why) {
-    return {"context/w", strategy, where, {}, {}, {}, {}, why, ""};
+cell timed(const std::string& strategy, const parameters& where, double value) {
+    cell c = refused(strategy, where, "");
+    for (std::size_t block = 0; block < 7; ++block) c.samples.push_back({block, value});
+    return c;
 }
 
 /// heap is the baseline, pool and scan (a control) have 64 slots, hybrid has no end.
@@ -51,10 +53,13 @@ std::vector<std::string> refusals(const run& r) {
     return texts;
 }
 
-/// What a page shows, without its style.
+/// What a page shows, without its style and scripts.
 std::string body(const run& r) {
-    const std::string page = to_html(r, "none");
-    return page.substr(page.find("<body>"));
+    std::string page = to_html(r, "none");
+    page.erase(0, page.find("<body>"));
+    for (std::size_t at = 0; (at = page.find("<script", at)) != std::string::npos;)
+        page.erase(at, page.find("</script>", at) - at);
+    return page;
 }
 
 /// Both bounded strategies are full from 64 on.
@@ -69,6 +74,153 @@ run full_from_64() {
         }
     }
     return with(std::move(cells));
+}
+
+std::vector<std::string> sentences(const run& r) {
+    const book b(r);
+    std::vector<std::string> texts;
+    for (const sentence& s : b.findings.at(0).sentences) texts.push_back(plain(s));
+    return texts;
+}
+
+/// heap 10, hybrid 5, pool as given, one setting.
+run three(const std::vector<double>& pool) {
+    run r = with({timed("heap", {}, 10), timed("hybrid", {}, 5), timed("pool", {}, 0)}, "");
+    for (std::size_t i = 0; i < pool.size(); ++i) r.cells[2].samples[i].value = pool[i];
+    r.cells[2].samples.resize(pool.size());
+    return r;
+}
+
+TEST(winner_test, is_compared_with_the_runner_up_block_by_block) {
+    EXPECT_THAT(sentences(three({6, 6, 6, 6, 6, 6, 6})),
+                ElementsAre("Fastest: hybrid takes 50 % less time than heap (ratio 0.500, interval 0.500 to 0.500).",
+                            "Runner-up: pool takes 20 % more time than hybrid (slower)."));
+}
+
+TEST(winner_test, is_not_said_to_be_ahead_of_what_is_not_told_apart_from_it) {
+    EXPECT_THAT(sentences(three({4, 6, 4.9, 5.1, 5.1, 6, 5.2})),
+                ElementsAre("Fastest: hybrid takes 50 % less time than heap (ratio 0.500, interval 0.500 to 0.500).",
+                            "Not told apart from it: pool."));
+}
+
+TEST(winner_test, is_said_to_be_ahead_only_where_most_settings_tell_the_two_apart) {
+    std::vector<cell> cells;
+    for (const char* live : {"1", "2", "3"}) {
+        cells.push_back(timed("heap", {{"live", live}}, 10));
+        cells.push_back(timed("hybrid", {{"live", live}}, 5));
+        cells.push_back(timed("pool", {{"live", live}}, live == std::string("1") ? 6 : 5));
+    }
+    EXPECT_THAT(sentences(with(std::move(cells)))[1], "Behind it in few settings, told apart in no other: pool.");
+}
+
+TEST(winner_test, is_no_control_and_no_twin_and_neither_of_them_is_the_slowest) {
+    for (const double value : {1.0, 100.0}) {
+        run r = three({6, 6, 6, 6, 6, 6, 6});
+        r.strategies.push_back({"heap (A/A)", "context", "shared", false, 0, "", true, "heap"});
+        r.cells.push_back(timed("scan", {}, value));
+        r.cells.push_back(timed("heap (A/A)", {}, value));
+        const std::string control = value < 10
+                                        ? "Controls, against the baseline: scan takes 0.100 times as long (faster)."
+                                        : "Controls, against the baseline: scan takes 10.0 times as long (slower).";
+        EXPECT_THAT(sentences(r), ElementsAre(::testing::StartsWith("Fastest: hybrid"),
+                                              ::testing::StartsWith("Runner-up: pool"), control));
+    }
+}
+
+TEST(winner_test, that_loses_in_one_setting_is_told_by_settings_and_not_by_a_mean) {
+    std::vector<cell> cells;
+    for (const char* live : {"1", "8", "63", "64"}) {
+        cells.push_back(timed("heap", {{"live", live}}, 10));
+        cells.push_back(timed("hybrid", {{"live", live}}, live == std::string("63") ? 20 : 2));
+    }
+    const run r = with(std::move(cells));
+    EXPECT_THAT(
+        sentences(r),
+        ElementsAre("Fastest by the mean, not everywhere: hybrid is faster than heap at live = 1, 8, 64 and slower "
+                    "at live = 63 (ratios 0.200 to 2.00)."));
+}
+
+TEST(winner_test, is_not_named_from_fewer_blocks_than_an_interval_takes) {
+    run r = three({6, 6, 6, 6, 6, 6, 6});
+    for (cell& c : r.cells) c.samples.resize(4);
+    EXPECT_THAT(sentences(r), ElementsAre("No verdict: 4 blocks, 6 needed."));
+    const book b(r);
+    ASSERT_EQ(notices(b).size(), 1u);
+    EXPECT_EQ(notices(b)[0].lead + ": " + notices(b)[0].text, "No verdict: 4 blocks, 6 needed.");
+}
+
+TEST(twin_test, follows_the_baseline_in_every_table_and_is_no_control) {
+    run r = three({6, 6, 6, 6, 6, 6, 6});
+    r.strategies.push_back({"heap (A/A)", "context", "shared", false, 0, "", true, "heap"});
+    r.cells.push_back(timed("heap (A/A)", {}, 10));
+    for (cell& c : r.cells) c.counters = {{"source_calls", 1}};
+    const book b(r);
+    const chapter& ch = b.chapters[0];
+    for (const table& t : {times_table(ch, ch.panels[0]), counters_table(ch, ch.panels[0]), cells_table(ch),
+                           standings_table(b, "context")}) {
+        EXPECT_EQ(t.rows[0][0].text, "heap");
+        EXPECT_EQ(t.rows[1][0].text, "heap (A/A)");
+        EXPECT_EQ(role(t.rows[1][0]), "noise check");
+        EXPECT_EQ(role(t.rows[0][0]), "");
+    }
+    const table verdicts = verdicts_table(b);
+    EXPECT_EQ(verdicts.rows[0][2].text, "1.00 =");
+    EXPECT_EQ(verdicts.rows[0][3].text, "hybrid 0.500, pool 0.600");
+}
+
+TEST(twin_test, is_counted_as_noise_and_in_no_other_figure) {
+    run r = with({}, "live");
+    r.strategies.push_back({"heap (A/A)", "context", "shared", false, 0, "", true, "heap"});
+    for (int live = 0; live < 46; ++live) {
+        const parameters where{{"live", std::to_string(live)}};
+        r.cells.push_back(timed("heap", where, 10));
+        r.cells.push_back(timed("heap (A/A)", where, live == 7 ? 12 : 10));
+    }
+    {
+        const book b(r);
+        EXPECT_EQ(in_words(b.null), "A/A: 1 of 46 rows called different; 5 % is what chance allows.");
+        EXPECT_EQ(b.ratios, 0u);
+        EXPECT_TRUE(notices(b).empty());
+    }
+    for (std::size_t i = 1; i < 20; i += 2) {
+        for (sample& s : r.cells[i].samples) s.value = 12;
+    }
+    const book b(r);
+    EXPECT_EQ(b.null.different, 10u);
+    ASSERT_EQ(notices(b).size(), 1u);
+    EXPECT_THAT(notices(b)[0].text,
+                HasSubstr("10 of 46 rows called different; 5 % is what chance allows, so this is more"));
+}
+
+TEST(notices_test, say_what_was_left_open_and_on_how_many_machines) {
+    run r = three({6, 6, 6, 6, 6, 6, 6});
+    r.partial = true;
+    r.plan.unmet = {"37 of 410 ratios are wider than ±3 %"};
+    r.warnings = {"one: busy"};
+    r.machines = {{"one", {}, {"busy"}}, {"two", {}, {"throttled"}}};
+    const book b(r);
+    std::vector<std::string> texts;
+    for (const notice& n : notices(b)) texts.push_back(n.lead + ": " + n.text);
+    EXPECT_THAT(texts, ElementsAre("Partial run: it ended before all cells were measured.",
+                                   "Left open: 37 of 410 ratios are wider than ±3 %",
+                                   "Merged: 2 machines (one and two); each ratio is formed within one of them.",
+                                   "Warning: one: busy", "Warning, two: throttled"));
+    for (const std::string& text : {to_markdown(r), to_terminal(r, false), to_html(r, "none")})
+        EXPECT_THAT(text, AllOf(HasSubstr("37 of 410 ratios"), HasSubstr("2 machines"), HasSubstr("hrottled")));
+}
+
+TEST(method_test, counts_the_pairs_that_the_machine_spoilt) {
+    run r = three({6, 6, 6, 6, 6, 6, 6});
+    for (cell& c : r.cells) {
+        for (sample& s : c.samples) s.calibration = 1;
+    }
+    r.cells[1].samples[3].calibration = 1.3;
+    const book b(r);
+    EXPECT_EQ(b.uneven, 1u);
+    EXPECT_EQ(b.fewest_pairs, 6u);
+    const auto lines = method(b);
+    EXPECT_THAT(lines, ::testing::Contains(::testing::StartsWith("Another 1 pair was left out")));
+    EXPECT_THAT(lines, ::testing::Contains(HasSubstr("It takes 6 pairs or more.")));
 }
 
 TEST(refusals_test, of_one_reason_are_one_sentence_with_the_settings_and_the_strategies) {
@@ -230,7 +382,7 @@ TEST(share_test, of_the_compared_part_is_said_apart_where_nothing_is_computed) {
               "Parts of the whole, without compute; the context part is 10.0 % of it");
 }
 
-TEST(standings_test, are_geometric_means_with_the_number_of_settings_and_of_each_verdict) {
+TEST(standings_test, are_means_unless_settings_contradict_each_other_and_say_how_many_have_which_verdict) {
     run r = full_from_64();
     r.cells.push_back(timed("heap", {{"live", "2"}}, 10));
     r.cells.push_back(timed("pool", {{"live", "2"}}, 40));
@@ -238,7 +390,7 @@ TEST(standings_test, are_geometric_means_with_the_number_of_settings_and_of_each
     const table t = standings_table(b, "context");
     EXPECT_EQ(heading(t.columns[1]), "w (5 settings)");
     EXPECT_EQ(t.rows[1][0].text, "pool");
-    EXPECT_EQ(t.rows[1][1].text, "1.41");  // of 0.5 and 4
+    EXPECT_EQ(t.rows[1][1].text, "0.500 to 4.00");
     EXPECT_EQ(t.rows[1][1].detail, "1 ▼, 1 ▲, 3 full");
     EXPECT_EQ(t.rows[2][1].text, "1.00 =");
     EXPECT_EQ(t.rows[2][1].detail, "4 =");

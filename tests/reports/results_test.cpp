@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -67,9 +69,21 @@ TEST_F(results_test, a_run_reads_back_as_it_was) {
 
 TEST_F(results_test, unpleasant_names_read_back_exactly) {
     run r;
+    r.strategies.push_back({odd_name, odd_name, "", false, 0, odd_name, true, odd_name});
     r.workloads.push_back({odd_name, odd_name, odd_name, odd_name, "µs", odd_name, odd_name});
-    r.cells.push_back(
-        {odd_name, "", {{odd_name, "\t\r\n\\\x01"}}, {}, {{odd_name, 1}}, {{"Ł", 2}}, {{"", {}}}, "\x1f", "\"'"});
+    r.machines.push_back({odd_name, {{odd_name, odd_name}}, {odd_name}});
+    r.maps.push_back({odd_name, 1, 1, 1, {{odd_name, 0, 0, 0, 1}}});
+    r.plan.shard = odd_name;
+    r.plan.unmet = {odd_name, ""};
+    cell& c = r.cells.emplace_back();
+    c.workload = c.strategy = odd_name;
+    c.parameters = {{odd_parameter, odd_value}, {odd_name, "\t\r\n\\\x01"}};
+    c.counters = {{odd_name, 1}};
+    c.parts = {{"Ł", 2}};
+    c.series = {{"", {}}};
+    c.timeline = {{odd_name, {0.5}}};
+    c.refusal = "\x1f";
+    c.error = "\"'";
     r.seed = std::numeric_limits<std::uint64_t>::max();
     r.partial = true;
     write_run(r, file);
@@ -78,9 +92,12 @@ TEST_F(results_test, unpleasant_names_read_back_exactly) {
 
 TEST_F(results_test, doubles_keep_their_last_bit_and_what_is_not_finite_becomes_null) {
     run r;
+    r.strategies.push_back({"s", "", "", false, 0, "", false});
     r.workloads.push_back({"w", "", "", "", "", "", ""});
     const double tiny = std::numeric_limits<double>::denorm_min();
-    r.cells.push_back({"w", "s", {}, {{0, 0.1 + 0.2}, {1, tiny}, {2, NAN}, {3, INFINITY}}, {}, {}, {}, "", ""});
+    cell& c = r.cells.emplace_back();
+    c.workload = "w", c.strategy = "s";
+    c.samples = {{0, 0.1 + 0.2}, {1, tiny}, {2, NAN}, {3, INFINITY}};
     write_run(r, file);
     const auto samples = read_run(file).cells.at(0).samples;
     EXPECT_EQ(samples.at(0).value, 0.1 + 0.2);
@@ -166,6 +183,68 @@ TEST_F(results_test, a_wrong_type_is_refused_with_its_place) {
                 HasSubstr("/cells/0/series/live␊extras/1: expected a number"));
     EXPECT_THAT(with("[]", R"(, "partial": "no")"), HasSubstr("/partial: expected true or false, found \"no\""));
     EXPECT_THAT(with("[]", R"(, "environment": [{"name": "cpu"}])"), HasSubstr("/environment/0/value: missing"));
+}
+
+TEST_F(results_test, a_run_that_contradicts_itself_is_refused_with_its_place) {
+    const auto broken = [&](auto change) {
+        run r = made_run();
+        change(r);
+        write_run(r, file);
+        return refusal_of_file(file);
+    };
+    EXPECT_THAT(broken([](run& r) { r.cells.push_back(r.cells[3]); }),
+                AllOf(HasSubstr(": /cells/"), HasSubstr("expected another than /cells/3, found the same once more")));
+    EXPECT_THAT(broken([](run& r) { r.strategies.push_back(r.strategies[2]); }),
+                HasSubstr("expected another than /strategies/2"));
+    EXPECT_THAT(broken([](run& r) { r.workloads.push_back(r.workloads[0]); }),
+                HasSubstr("expected another than /workloads/0"));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].workload = "none"; }),
+                HasSubstr("/cells/2/workload: expected the name of one of /workloads, found \"none\""));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].strategy = "none\n"; }),
+                HasSubstr("/cells/2/strategy: expected the name of one of /strategies of kind \"context\", found "
+                          "\"none␊\""));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].strategy = "per_tensor"; }), HasSubstr("/cells/2/strategy"));
+    EXPECT_THAT(broken([](run& r) { r.strategies[1].twin_of = "none"; }),
+                HasSubstr("/strategies/1/twin_of: expected the name of one of /strategies, found \"none\""));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].samples[1].value = -1; }),
+                HasSubstr("/cells/2/samples/1/value: expected a time from 0, found -1"));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].samples[1].calibration = -0.5; }),
+                HasSubstr("/cells/2/samples/1/calibration: expected a time from 0, found -0.5"));
+    EXPECT_THAT(broken([](run& r) { r.cells[2].samples[1].machine = 2; }),
+                HasSubstr("/cells/2/samples/1/machine: expected the place of one of 2 /machines, found 2"));
+    EXPECT_THAT(broken([](run& r) {
+                    r.machines.clear();
+                    for (cell& c : r.cells)
+                        for (sample& s : c.samples) s.machine = &c == &r.cells[0] ? 0 : 1;
+                }),
+                HasSubstr("/cells/1/samples/0/machine: expected the place of one of no /machines, found 1"));
+}
+
+TEST_F(results_test, latencies_that_fall_and_placements_outside_their_map_are_refused) {
+    const auto latency = [&](auto change) {
+        run r = made_run();
+        const auto timed = std::find_if(r.cells.begin(), r.cells.end(), [](const cell& c) { return c.latency; });
+        change(*timed->latency);
+        write_run(r, file);
+        return refusal_of_file(file);
+    };
+    EXPECT_THAT(latency([](latency_curve& l) { l.ecdf[4].first = 1; }), HasSubstr("/latency/ecdf/4/ns: expected"));
+    EXPECT_THAT(latency([](latency_curve& l) { l.ecdf[4].first = NAN; }), HasSubstr("/latency/ecdf/4/ns: expected"));
+    EXPECT_THAT(latency([](latency_curve& l) { l.ecdf[4].second = 0.01; }), HasSubstr("/latency/ecdf/4/share"));
+    EXPECT_THAT(latency([](latency_curve& l) { l.ecdf[59].second = 1.5; }), HasSubstr("/latency/ecdf/59/share"));
+    EXPECT_THAT(latency([](latency_curve& l) { l.ecdf.pop_back(); }), HasSubstr("share: expected 1 at the end"));
+    EXPECT_THAT(latency([](latency_curve& l) { l.floor = -1; }), HasSubstr("/latency/floor: expected a time from 0"));
+
+    const auto map = [&](auto change) {
+        run r = made_run();
+        change(r.maps[0].placements[7]);
+        write_run(r, file);
+        return refusal_of_file(file);
+    };
+    EXPECT_THAT(map([](placement& p) { p.last = p.first - 1; }), HasSubstr("/maps/0/placements/7/last: expected"));
+    EXPECT_THAT(map([](placement& p) { p.last = 40; }), HasSubstr("to before 40, found 40"));
+    EXPECT_THAT(map([](placement& p) { p.bytes = SIZE_MAX; }), HasSubstr("/maps/0/placements/7/bytes: expected"));
+    EXPECT_THAT(map([](placement& p) { p.offset = SIZE_MAX; }), HasSubstr("/maps/0/placements/7/bytes: expected"));
 }
 
 TEST_F(results_test, writing_replaces_the_whole_file_and_leaves_nothing_beside_it) {

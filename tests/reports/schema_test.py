@@ -87,9 +87,14 @@ class schema(unittest.TestCase):
 
     def test_every_field_that_is_written_is_described_and_the_other_way_round(self):
         defs = self.schema["$defs"]
+        of_cell, of_map = defs["cell"]["properties"], defs["memory_map"]
+        latency = of_cell["latency"]
         described = {"": self.schema, "/environment": self.schema["properties"]["environment"]["items"],
+                     "/machines": defs["machine"], "/design": defs["design"],
                      "/strategies": defs["strategy"], "/workloads": defs["workload"], "/cells": defs["cell"],
-                     "/cells/samples": defs["cell"]["properties"]["samples"]["items"]}
+                     "/cells/samples": of_cell["samples"]["items"], "/cells/latency": latency,
+                     "/cells/latency/ecdf": latency["properties"]["ecdf"]["items"],
+                     "/maps": of_map, "/maps/placements": of_map["properties"]["placements"]["items"]}
         written = {}
         for place, value in objects(self.run_json):
             written.setdefault(place, set()).update(value)
@@ -118,6 +123,14 @@ class schema(unittest.TestCase):
              lambda r: r["cells"][0]["counters"].update(peak_bytes=True)),
             ("/cells/0/series/live_extras/1: not ['number', 'null']",
              lambda r: r["cells"][0]["series"].update(live_extras=[1, "2"])),
+            ("/cells/0/timeline/live_bytes: not array", lambda r: r["cells"][0].update(timeline={"live_bytes": 1})),
+            ("/cells/0/samples/0/value: below 0", lambda r: r["cells"][0]["samples"][0].update(value=-0.5)),
+            ("/cells/0/samples/0/machine: below 0", lambda r: r["cells"][0]["samples"][0].update(machine=-1)),
+            ("/cells/0/latency/ecdf: missing", lambda r: r["cells"][0].update(latency={"floor": 1, "count": 1})),
+            ("/machines/0/name: missing", lambda r: r["machines"][0].pop("name")),
+            ("/design/unmet: not array", lambda r: r["design"].update(unmet="none")),
+            ("/maps/0/placements/0/bytes: not integer", lambda r: r["maps"][0]["placements"][0].update(bytes=0.5)),
+            ("/strategies/0/twin_of: not string", lambda r: r["strategies"][0].update(twin_of=None)),
             ("/cells/0/refusal: not string", lambda r: r["cells"][0].update(refusal=None)),
         ]:
             with self.subTest(expected=expected):

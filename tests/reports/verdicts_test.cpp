@@ -1,5 +1,5 @@
-// Verdicts: the interval covers what it claims, noise alone convinces nobody, a real difference is found, a leak is
-// named.
+// Verdicts: the interval covers what it claims, pairs are formed where they may be, noise alone convinces nobody, a
+// real difference is found.
 #include "alloclab/report/verdicts.hpp"
 
 #include <gmock/gmock.h>
@@ -9,15 +9,14 @@
 #include <numeric>
 #include <random>
 
-#include "sample_run.hpp"
-
 namespace alloclab::report {
 namespace {
 
 using ::testing::HasSubstr;
 
 cell measured(const char* strategy, const std::vector<double>& values, const char* live = "1") {
-    cell c{"w", strategy, {{"live", live}}, {}, {}, {}, {}, "", ""};
+    cell c;
+    c.workload = "w", c.strategy = strategy, c.parameters = {{"live", live}};
     for (std::size_t i = 0; i < values.size(); ++i) c.samples.push_back({i, values[i]});
     return c;
 }
@@ -165,7 +164,120 @@ TEST(compare_test, samples_of_one_block_count_as_one_pair) {
     const comparison c = compare(r).at(1);
     EXPECT_EQ(c.pairs, 1u);
     EXPECT_EQ(c.decided, verdict::inconclusive);
-    EXPECT_THAT(c.reason, HasSubstr("1 pair; an interval needs 6"));
+    EXPECT_THAT(c.reason, HasSubstr("1 block, 6 needed"));
+}
+
+TEST(pair_up_test, fewer_than_6_blocks_give_a_ratio_and_say_how_many_are_needed) {
+    const pairing p = pair_up(measured("a", repeated(3, 4)), measured("b", repeated(2, 4)));
+    EXPECT_EQ(p.pairs, 4u);
+    EXPECT_NEAR(p.ratio.value(), 1.5, 1e-12);
+    EXPECT_FALSE(p.bounds);
+    EXPECT_EQ(p.decided, verdict::inconclusive);
+    EXPECT_EQ(p.reason, "4 blocks, 6 needed");
+    EXPECT_EQ(pair_up(measured("a", repeated(3, 6)), measured("b", repeated(2, 6)), 0.975).reason,
+              "6 blocks, 7 needed");
+    EXPECT_EQ(pair_up(measured("a", {}), measured("b", {})).reason, "0 blocks, 6 needed");
+}
+
+TEST(pair_up_test, blocks_of_one_number_from_two_machines_are_never_paired) {
+    cell a = measured("a", repeated(10, 6)), b = measured("b", repeated(5, 6));
+    for (sample& s : b.samples) s.machine = 1;
+    EXPECT_EQ(pair_up(a, b).pairs, 0u);
+    EXPECT_FALSE(pair_up(a, b).ratio);
+
+    // The second machine is 100 times slower: within each, b takes half the time of a.
+    for (std::size_t block = 0; block < 6; ++block) {
+        a.samples.push_back({block, 1000, 0, 1});
+        b.samples[block].value = 500;
+        b.samples.push_back({block, 5, 0, 0});
+    }
+    const pairing p = pair_up(b, a);
+    EXPECT_EQ(p.pairs, 12u);
+    EXPECT_NEAR(p.bounds.value().low, 0.5, 1e-12);
+    EXPECT_NEAR(p.bounds.value().high, 0.5, 1e-12);
+}
+
+TEST(pair_up_test, the_median_of_a_block_is_what_is_paired) {
+    cell a = measured("a", repeated(10, 6)), b = measured("b", repeated(10, 6));
+    for (std::size_t block = 0; block < 6; ++block) {
+        a.samples.push_back({block, 20});
+        a.samples.push_back({block, 1e9});
+    }
+    EXPECT_NEAR(pair_up(a, b).ratio.value(), 2, 1e-12);
+}
+
+/// 20 ns each, twice as long in the blocks that the machine slowed down in between.
+std::pair<cell, cell> with_uneven(std::size_t even, std::size_t uneven, double factor) {
+    cell a = measured("a", repeated(20, even + uneven)), b = a;
+    for (std::size_t i = 0; i < even + uneven; ++i) {
+        a.samples[i].calibration = b.samples[i].calibration = 1.5;
+        if (i >= even) a.samples[i].value *= 2, a.samples[i].calibration *= factor;
+    }
+    return {a, b};
+}
+
+TEST(pair_up_test, pairs_between_which_the_machine_changed_its_speed_are_left_out_and_counted) {
+    const auto [a, b] = with_uneven(8, 5, 1.11);
+    for (const pairing& p : {pair_up(a, b), pair_up(b, a)}) {
+        EXPECT_EQ(p.pairs, 8u);
+        EXPECT_EQ(p.uneven, 5u);
+        EXPECT_EQ(p.ratio, 1);
+        EXPECT_EQ(p.decided, verdict::same);
+    }
+    const auto [c, d] = with_uneven(8, 5, 1.09);
+    EXPECT_EQ(pair_up(c, d).uneven, 0u);
+    EXPECT_EQ(pair_up(c, d).pairs, 13u);
+
+    run r = with({b, a});
+    r.workloads[0].baseline = r.cells[0].strategy = "base";
+    EXPECT_EQ(compare(r).at(1).uneven, 5u);
+    EXPECT_EQ(compare(r).at(1).pairs, 8u);
+}
+
+TEST(pair_up_test, a_calibration_that_is_not_known_leaves_nothing_out) {
+    for (const double unknown : {0.0, -1.0, double(NAN), double(INFINITY)}) {
+        auto [a, b] = with_uneven(6, 6, 3);
+        for (sample& s : b.samples) s.calibration = unknown;
+        EXPECT_EQ(pair_up(a, b).pairs, 12u) << unknown;
+        EXPECT_EQ(pair_up(a, b).uneven, 0u) << unknown;
+    }
+}
+
+TEST(pair_up_test, uneven_pairs_stay_where_too_few_would_be_left_but_not_where_they_are_most) {
+    const auto [a, b] = with_uneven(5, 2, 1.5);
+    EXPECT_EQ(pair_up(a, b).pairs, 7u);
+    EXPECT_EQ(pair_up(a, b).uneven, 0u);
+    EXPECT_TRUE(pair_up(a, b).bounds);
+    const auto [c, d] = with_uneven(3, 9, 1.5);
+    const pairing p = pair_up(c, d);
+    EXPECT_EQ(p.pairs, 3u);
+    EXPECT_EQ(p.uneven, 9u);
+    EXPECT_EQ(p.ratio, 1);
+    EXPECT_EQ(p.decided, verdict::inconclusive);
+    EXPECT_EQ(p.reason, "3 blocks, 6 needed; 9 left out, as the machine's speed changed within them");
+}
+
+TEST(narrow_enough_test, asks_for_a_narrow_interval_with_a_verdict_or_for_one_far_from_1) {
+    EXPECT_TRUE(narrow_enough({0.97, 1.028, 0.95}, 0.03));
+    EXPECT_FALSE(narrow_enough({0.96, 1.03, 0.95}, 0.03)) << "too wide";
+    EXPECT_FALSE(narrow_enough({0.99, 1.04, 0.95}, 0.03)) << "across the margin";
+    EXPECT_TRUE(narrow_enough({1.04, 1.09, 0.95}, 0.03));
+    EXPECT_FALSE(narrow_enough({1.04, 1.09, 0.95}, 0.01));
+    EXPECT_TRUE(narrow_enough({1.26, 3, 0.95}, 0.03)) << "far above";
+    EXPECT_TRUE(narrow_enough({0.2, 0.79, 0.95}, 0.03)) << "far below";
+    EXPECT_FALSE(narrow_enough({1.24, 3, 0.95}, 0.03));
+    EXPECT_FALSE(narrow_enough({0.2, 0.81, 0.95}, 0.03));
+    EXPECT_FALSE(narrow_enough({NAN, NAN, 0.95}, 0.03));
+}
+
+TEST(compare_test, a_twin_is_judged_like_any_other_and_never_the_baseline) {
+    run r = with({measured("base (A/A)", repeated(20, 7)), measured("base", repeated(10, 7))});
+    r.strategies = {{"base", "context", "", false, 0, "", false},
+                    {"base (A/A)", "context", "", false, 0, "", true, "base"}};
+    const auto all = compare(r);
+    EXPECT_EQ(all.at(0).decided, verdict::slower);
+    EXPECT_EQ(all.at(0).ratio, 2);
+    EXPECT_EQ(all.at(1).decided, verdict::baseline);
 }
 
 TEST(compare_test, each_parameter_set_has_its_own_baseline) {
@@ -230,95 +342,6 @@ TEST(compare_test, a_cell_of_no_workload_is_refused) {
     run r = with({measured("base", {1})});
     r.workloads.clear();
     EXPECT_THROW(static_cast<void>(compare(r)), bad_results);
-}
-
-std::vector<double> line(std::size_t evals, double per_eval, double start = 0) {
-    std::vector<double> values;
-    for (std::size_t i = 0; i < evals; ++i) values.push_back(start + per_eval * static_cast<double>(i));
-    return values;
-}
-
-TEST(trend_test, 200_per_eval_reads_exactly_200) {
-    const auto t = trend_of(line(1000, 200, 200));
-    ASSERT_TRUE(t);
-    EXPECT_EQ(t->shape, growth::linear);
-    EXPECT_EQ(t->per_eval, 200);
-    EXPECT_TRUE(t->leak);
-}
-
-// Growth that users reported: llama.cpp#25953 (3.23 and 3.33 MB a token), llama.cpp#27155 (10 MB a cycle).
-TEST(trend_test, reported_leaks_are_linear_with_their_rate) {
-    for (const double rate : {3.23, 3.33, 10.0}) {
-        const auto t = trend_of(line(300, rate, 5000));
-        ASSERT_TRUE(t);
-        EXPECT_EQ(t->shape, growth::linear) << rate;
-        EXPECT_NEAR(t->per_eval, rate, 1e-9);
-        EXPECT_TRUE(t->leak);
-    }
-}
-
-TEST(trend_test, what_only_warms_up_is_flat) {
-    std::vector<double> values = line(100, 40);
-    values.resize(1000, values.back());
-    const auto t = trend_of(values);
-    ASSERT_TRUE(t);
-    EXPECT_EQ(t->shape, growth::flat);
-    EXPECT_EQ(t->per_eval, 0);
-    EXPECT_FALSE(t->leak);
-}
-
-TEST(trend_test, a_saw_tooth_is_no_leak) {
-    for (const int period : {2, 7, 50, 333}) {
-        std::vector<double> values;
-        for (int i = 0; i < 1000; ++i) values.push_back(200 * (1 + i % period));
-        const auto t = trend_of(values);
-        ASSERT_TRUE(t);
-        EXPECT_EQ(t->shape, growth::other) << period;
-        EXPECT_FALSE(t->leak) << period;
-        EXPECT_EQ(t->low, 200);
-        EXPECT_EQ(t->high, 200 * period);
-    }
-}
-
-TEST(trend_test, a_staircase_and_a_saw_tooth_that_climb_are_leaks_but_not_linear) {
-    std::vector<double> stairs, climbing;
-    for (int i = 0; i < 1000; ++i) stairs.push_back(2000 * (i / 10)), climbing.push_back(10 * i + 500 * (i % 4));
-    for (const auto& values : {stairs, climbing}) {
-        const auto t = trend_of(values);
-        ASSERT_TRUE(t);
-        EXPECT_EQ(t->shape, growth::other);
-        EXPECT_TRUE(t->leak);
-    }
-}
-
-TEST(trend_test, one_late_step_and_a_fall_are_no_leaks) {
-    std::vector<double> step(500, 10);
-    step.resize(1000, 20);
-    EXPECT_EQ(trend_of(step)->shape, growth::other);
-    EXPECT_FALSE(trend_of(step)->leak);
-    EXPECT_EQ(trend_of(line(100, -5, 1000))->shape, growth::linear);
-    EXPECT_FALSE(trend_of(line(100, -5, 1000))->leak);
-}
-
-TEST(trend_test, too_short_or_not_finite_has_no_trend) {
-    EXPECT_FALSE(trend_of({}));
-    EXPECT_FALSE(trend_of({1, 2, 3}));
-    EXPECT_TRUE(trend_of({1, 2, 3, 4}));
-    EXPECT_FALSE(trend_of(repeated(NAN, 100)));
-}
-
-TEST(made_run_test, only_the_leaky_strategy_leaks) {
-    const run r = made_run();
-    int leaks = 0;
-    for (const cell& c : r.cells) {
-        const auto series = c.series.find("live_extras");
-        if (series == c.series.end()) continue;
-        const auto t = trend_of(series->second);
-        ASSERT_TRUE(t);
-        EXPECT_EQ(t->leak, c.strategy == "leaky") << c.strategy;
-        leaks += t->leak;
-    }
-    EXPECT_EQ(leaks, 1);
 }
 
 }  // namespace

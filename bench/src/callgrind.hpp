@@ -1,0 +1,23 @@
+// callgrind: instructions per operation, counted by valgrind's callgrind. The figure does not depend on the machine's
+// load or clock, so a gate can stand on it.
+#pragma once
+
+#include <string>
+
+#include "worker.hpp"
+
+namespace alloclab::bench {
+
+[[nodiscard]] bool valgrind_is_on_path();
+
+struct instruction_count {
+    double per_operation = 0;
+    std::string error;  ///< "" when counted
+};
+
+/// Two runs of the cell's loop under callgrind that differ in the number of iterations alone; the difference of their
+/// counts is exactly that of the iterations between, set-up and warm-up left out. For loops of one thread. Takes
+/// seconds per cell.
+[[nodiscard]] instruction_count count_instructions(job j, double limit_seconds, bool (*interrupted)());
+
+}  // namespace alloclab::bench

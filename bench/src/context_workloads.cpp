@@ -66,6 +66,53 @@ measurement context_pairs(const parameters& p) {
     return m;
 }
 
+/// A context with a buffer of its own that is used again and again: reset, or freed and made anew.
+template <class S, class Buffers = malloc_source>
+struct renewed {
+    explicit renewed(bool by_reset) : reset(by_reset) {}
+    void once() {
+        if (reset) context->reset();
+        else {
+            context.reset();
+            context = home.make(options);
+        }
+        tensor::tensor* used = context->new_tensor(tensor::type::f32, {64});
+        keep(used);
+    }
+
+    bool reset;
+    tensor::context_options options{.bytes = 16384};
+    tensor::contexts<S, Buffers> home;
+    tensor::context_ptr context = home.make(options);
+};
+
+template <class S>
+measurement context_renewals(const parameters& p) {
+    const bool reset = p.at("context") == "reset";
+    measurement m;
+    m.operations = batch;
+    m.loop = [reset](benchmark::State& state) {
+        const auto all = std::make_unique<renewed<S>>(reset);
+        for (auto _ : state)
+            for (std::size_t i = 0; i < batch; ++i) all->once();
+    };
+    m.single = [reset] { return [all = std::make_shared<renewed<S>>(reset)] { all->once(); }; };
+    m.observe = [reset](observations& seen) {
+        const auto all = std::make_unique<renewed<watched<S>, counted_buffers>>(reset);
+        const auto& slots = all->home.slots();
+        const auto& buffers = all->home.buffers();
+        const auto round = [&] {
+            for (std::size_t i = 0; i < batch; ++i) all->once();
+        };
+        round();
+        count_rounds(seen, "round", round, [&] { return slots.usage() + usage_of(buffers.traffic()); });
+        seen.counters["peak_bytes"] = static_cast<double>(slots.traffic().peak_bytes + buffers.traffic().peak_bytes);
+        seen.counters["reserved_bytes"] =
+            static_cast<double>(slots.peak_reserved_bytes() + buffers.traffic().peak_bytes);
+    };
+    return m;
+}
+
 // Every thread has its context before any drops it, so that the peak is that of all, however the system schedules.
 template <class S>
 void observe_threads(std::size_t threads, std::size_t bytes, observations& seen) {
@@ -275,6 +322,16 @@ void add_context_workloads(catalogue& c) {
           .full = {"0", "4", "8", "16", "32", "63", "256"}},
          {.name = "heap", .values = {"aged"}, .quick = {"aged"}, .full = {"aged", "bare", "littered"}}},
         [](auto tag, const parameters& p) { return context_pairs<typename decltype(tag)::type>(p); });
+    c.add<slot_strategies>(
+        {.name = "context/renew",
+         .kind = "context",
+         .title = "Use a context of 16 KiB again for one tensor: reset it, or free it and make another",
+         .question = "What a reset saves against free and init, seen alone (whisper.cpp#2525)",
+         .unit = "ns/use",
+         .baseline = "",
+         .axis = "context"},
+        {{"context", {"reset", "fresh"}, {"reset", "fresh"}}},
+        [](auto tag, const parameters& p) { return context_renewals<typename decltype(tag)::type>(p); });
     c.add<slot_strategies>(
         {.name = "context/threads",
          .kind = "context",

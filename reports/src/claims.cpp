@@ -60,7 +60,7 @@ const std::vector<entry>& table() {
         {"reset",
          "reset beats free and init",
          "whisper.cpp#2525",
-         {contested({.workloads = {"eval/contexts", "eval/buffers"},
+         {contested({.workloads = {"context/renew", "eval/contexts", "eval/buffers"},
                      .parameter = "context",
                      .first = "reset",
                      .second = "fresh"})}},

@@ -1,10 +1,8 @@
 #include "callgrind.hpp"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,14 +52,6 @@ std::uint64_t total_in(const fs::path& file) {
 
 }  // namespace
 
-bool valgrind_is_on_path() {
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "" : path);
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (::access((fs::path(folder) / "valgrind").c_str(), X_OK) == 0) return true;
-    return false;
-}
-
 instruction_count count_instructions(job j, double limit_seconds, bool (*interrupted)()) {
     // Numbers of one length, so that the arguments lie alike in memory; what is done once is over by the first.
     constexpr std::size_t few = 16, many = 48;
@@ -75,6 +65,7 @@ instruction_count count_instructions(job j, double limit_seconds, bool (*interru
         std::vector<std::string> words{"valgrind",
                                        "-q",
                                        "--tool=callgrind",
+                                       "--vgdb=no",
                                        "--callgrind-out-file=" + out.string(),
                                        "--toggle-collect=" + std::string(counted_function) + "(*",
                                        fs::read_symlink("/proc/self/exe").string()};

@@ -8,8 +8,6 @@
 
 namespace alloclab::bench {
 
-[[nodiscard]] bool valgrind_is_on_path();
-
 struct instruction_count {
     double per_operation = 0;
     std::string error;  ///< "" when counted

@@ -10,7 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -108,6 +110,15 @@ ended run_child(const std::string& program, const std::vector<std::string>& word
     else if (WEXITSTATUS(status) != 0)
         result.error = "ended with code " + std::to_string(WEXITSTATUS(status)) + ": " + last_line(errors);
     return result;
+}
+
+std::filesystem::path on_path(const std::string& program) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path != nullptr ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (std::filesystem::path file = std::filesystem::path(folder) / program; ::access(file.c_str(), X_OK) == 0)
+            return file;
+    return {};
 }
 
 }  // namespace alloclab::bench

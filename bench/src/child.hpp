@@ -1,6 +1,7 @@
 // child: another program, run to its end by this one.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,8 @@ struct ended {
 /// `interrupted()` turns true, and with this process.
 [[nodiscard]] ended run_child(const std::string& program, const std::vector<std::string>& words, double limit_seconds,
                               bool (*interrupted)());
+
+/// The file that a name on PATH stands for; empty where there is none to be run.
+[[nodiscard]] std::filesystem::path on_path(const std::string& program);
 
 }  // namespace alloclab::bench

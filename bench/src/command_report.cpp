@@ -140,6 +140,9 @@ int report_on(const report_options& o) {
             for (const format& f : formats) {
                 if (!wanted(o, f.name)) continue;
                 prepare(folder);
+                std::error_code none;
+                if (fs::equivalent(folder / f.file, o.input, none))
+                    throw std::runtime_error(o.input + " is what would be written to; expected another folder with -o");
                 files.add(folder / f.file, f.text(r));
             }
             files.commit();

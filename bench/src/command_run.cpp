@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "alloclab/report/results.hpp"
+#include "child.hpp"
 #include "command.hpp"
 #include "environment.hpp"
 #include "experiment.hpp"
@@ -133,6 +134,8 @@ int run(run_options options, const std::string& command) {
     for (const std::string& other : options.others) {
         const auto equals = other.find('=');
         if (equals == std::string::npos) return complain(usage_error, "-p " + other + ": expected name=value,value");
+        if (p.values.contains(other.substr(0, equals)))
+            return complain(usage_error, "-p " + other + ": this parameter was given already");
         std::vector<std::string> values;
         std::stringstream list(other.substr(equals + 1));
         for (std::string value; std::getline(list, value, ',');) values.push_back(value);
@@ -144,7 +147,7 @@ int run(run_options options, const std::string& command) {
         read_design(options, p);
         groups = select(p);
         check_writable(options.output);
-        if (p.instructions && !valgrind_is_on_path())
+        if (p.instructions && on_path("valgrind").empty())
             return complain(usage_error, "--instructions: expected valgrind on PATH, found none");
     } catch (const std::exception& e) {
         return complain(usage_error, e.what());
@@ -160,7 +163,17 @@ int run(run_options options, const std::string& command) {
     if (options.resume && std::filesystem::exists(options.output)) try {
             report::run before = report::read_run(options.output);
             const bool complete = !before.partial;
+            const auto broken = std::count_if(before.cells.begin(), before.cells.end(),
+                                              [](const report::cell& c) { return !c.error.empty(); });
             take_over(r, std::move(before));
+            if (complete && broken > 0)
+                return complain(failed, options.output + " is complete, but " + std::to_string(broken) +
+                                            " of its cells failed; expected a new file to measure them again");
+            if (complete && p.instructions && std::none_of(r.cells.begin(), r.cells.end(), [](const report::cell& c) {
+                    return c.counters.contains("instructions");
+                }))
+                return complain(usage_error,
+                                options.output + " is complete and has no instructions; expected a new file");
             if (complete) {
                 std::cerr << options.output << " is complete: nothing to resume\n";
                 return ok;
@@ -174,11 +187,15 @@ int run(run_options options, const std::string& command) {
 
     struct sigaction on_interrupt {};
     on_interrupt.sa_handler = [](int) { interrupt_seen = true; };
-    ::sigaction(SIGINT, &on_interrupt, nullptr);
-    ::sigaction(SIGTERM, &on_interrupt, nullptr);
-    ::sigaction(SIGHUP, &on_interrupt, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        ::sigaction(signal, nullptr, &before);
+        if (before.sa_handler != SIG_IGN)
+            ::sigaction(signal, &on_interrupt, nullptr);  // nohup and its like stay in force
+    }
     ::signal(SIGPIPE, SIG_IGN);  // who reads the progress may leave before the end
-    const bool is_file = !std::filesystem::exists(options.output) || std::filesystem::is_regular_file(options.output);
+    const bool is_file = !report::open_descriptor(options.output) &&
+                         (!std::filesystem::exists(options.output) || std::filesystem::is_regular_file(options.output));
     constexpr double longest = 60, longest_counting = 600;  // seconds; valgrind makes all some fifty times as slow
     bool (*const interrupted)() = [] { return interrupt_seen.load(); };
     carry_out(p, groups, r,

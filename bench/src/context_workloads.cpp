@@ -27,10 +27,15 @@ struct inhabited {
         for (std::size_t i = 0; i < live; ++i) held.push_back(home.make(options));
     }
     /// ggml_init and ggml_free of one more.
-    void pair() noexcept {
+    void once() noexcept {
         const tensor::context_ptr made = home.try_make(options);
         tensor::context* kept = made.get();
         keep(kept);
+    }
+    /// Where the slots are watched.
+    template <class Round>
+    void observe(observations& seen, Round round) const {
+        observe_rounds(seen, round, home.slots());
     }
 
     std::vector<std::byte> buffer = std::vector<std::byte>(1024);
@@ -42,28 +47,8 @@ struct inhabited {
 template <class S>
 measurement context_pairs(const parameters& p) {
     const std::size_t live = number(p, "live");
-    measurement m;
-    m.refusal = refusal_at<S>(live + 1);
-    if (!m.refusal.empty()) return m;
-    m.operations = batch;
-    m.loop = [live](benchmark::State& state) {
-        const auto all = std::make_unique<inhabited<S>>(live);
-        for (auto _ : state)
-            for (std::size_t i = 0; i < batch; ++i) all->pair();
-    };
-    m.single = [live] { return [all = std::make_shared<inhabited<S>>(live)] { all->pair(); }; };
-    m.observe = [live](observations& seen) {
-        const auto all = std::make_unique<inhabited<watched<S>>>(live);
-        const auto& slots = all->home.slots();
-        const auto round = [&] {
-            for (std::size_t i = 0; i < batch; ++i) all->pair();
-        };
-        round();
-        count_rounds(seen, "round", round, [&] { return slots.usage(); });
-        seen.counters["peak_bytes"] = static_cast<double>(slots.traffic().peak_bytes);
-        seen.counters["reserved_bytes"] = static_cast<double>(slots.peak_reserved_bytes());
-    };
-    return m;
+    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
+    return batches<inhabited<S>, inhabited<watched<S>>>(live);
 }
 
 /// A context with a buffer of its own that is used again and again: reset, or freed and made anew.
@@ -79,6 +64,11 @@ struct renewed {
         tensor::tensor* used = context->new_tensor(tensor::type::f32, {64});
         keep(used);
     }
+    /// Where slots and buffers are counted.
+    template <class Round>
+    void observe(observations& seen, Round round) {
+        observe_rounds(seen, round, home.slots(), home.buffers());
+    }
 
     bool reset;
     tensor::context_options options{.bytes = 16384};
@@ -88,29 +78,7 @@ struct renewed {
 
 template <class S>
 measurement context_renewals(const parameters& p) {
-    const bool reset = p.at("context") == "reset";
-    measurement m;
-    m.operations = batch;
-    m.loop = [reset](benchmark::State& state) {
-        const auto all = std::make_unique<renewed<S>>(reset);
-        for (auto _ : state)
-            for (std::size_t i = 0; i < batch; ++i) all->once();
-    };
-    m.single = [reset] { return [all = std::make_shared<renewed<S>>(reset)] { all->once(); }; };
-    m.observe = [reset](observations& seen) {
-        const auto all = std::make_unique<renewed<watched<S>, counted_buffers>>(reset);
-        const auto& slots = all->home.slots();
-        const auto& buffers = all->home.buffers();
-        const auto round = [&] {
-            for (std::size_t i = 0; i < batch; ++i) all->once();
-        };
-        round();
-        count_rounds(seen, "round", round, [&] { return slots.usage() + usage_of(buffers.traffic()); });
-        seen.counters["peak_bytes"] = static_cast<double>(slots.traffic().peak_bytes + buffers.traffic().peak_bytes);
-        seen.counters["reserved_bytes"] =
-            static_cast<double>(slots.peak_reserved_bytes() + buffers.traffic().peak_bytes);
-    };
-    return m;
+    return batches<renewed<S>, renewed<watched<S>, counted_buffers>>(p.at("context") == "reset");
 }
 
 // Every thread has its context before any drops it, so that the peak is that of all, however the system schedules.

@@ -18,6 +18,7 @@
 #include "alloclab/report/verdicts.hpp"
 #include "alloclab/source/mimalloc.hpp"
 #include "calibration.hpp"
+#include "child.hpp"
 
 namespace alloclab::bench {
 namespace fs = std::filesystem;
@@ -275,11 +276,7 @@ check variables() {
 }
 
 check valgrind() {
-    const char* const path = std::getenv("PATH");
-    std::istringstream folders(path != nullptr ? path : "");
-    for (std::string folder; std::getline(folders, folder, ':');)
-        if (const fs::path file = fs::path(folder) / "valgrind"; ::access(file.c_str(), X_OK) == 0)
-            return {"valgrind", file.string(), state::ok};
+    if (const fs::path file = on_path("valgrind"); !file.empty()) return {"valgrind", file.string(), state::ok};
     check c = judged("valgrind", "absent", true, "instructions cannot be counted", "sudo apt-get install valgrind");
     c.spoils = false;
     return c;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -40,7 +41,8 @@ public:
             places& beside = groups_.emplace_back();
             for (const job& j : g) {
                 report::cell& c = r.cells.at(next++);
-                place at{&j, &c, !c.refusal.empty(), std::nullopt};
+                place at{.what = &j, .cell = &c, .settled = !c.refusal.empty(), .failed_before = !c.error.empty()};
+                c.error.clear();  // what failed is tried once more
                 // The last block may have been broken off between cells of a group.
                 if (!c.samples.empty() && c.samples.back().block == first_block_) {
                     at.aside = c.samples.back();
@@ -85,8 +87,10 @@ private:
     struct place {
         const job* what;
         report::cell* cell;
-        bool settled;                         ///< refused, failed, or without a time to take
-        std::optional<report::sample> aside;  ///< of the block that an earlier run may not have finished
+        bool settled;                              ///< refused, failed, or without a time to take
+        bool failed_before;                        ///< in an earlier run
+        std::optional<report::sample> aside = {};  ///< of the block that an earlier run may not have finished
+        std::map<std::string, double> parts = {};  ///< of the last sample, not yet in the cell's means
     };
     using places = std::vector<place>;
 
@@ -100,7 +104,7 @@ private:
 
     void begin(const place& x) {
         const double limit = plan_.design.max_seconds;
-        shown_.next(*x.what, limit > 0 ? limit - before_ : 0);
+        shown_.next(*x.cell, limit > 0 ? limit - before_ : 0);
     }
 
     /// The groups in the order of a phase, the cells of each in their own.
@@ -210,13 +214,28 @@ private:
                 begin(x);
                 take_sample(x, groups_[g], block);
             }
+            keep_parts(open[g], block);
         });
     }
 
-    /// Whether an earlier run has measured all of these in this block.
+    /// Whether an earlier run has measured all of these in this block that did not fail.
     static bool is_there(const std::vector<place*>& open, std::size_t block) {
-        return !open.empty() && std::all_of(open.begin(), open.end(),
-                                            [&](const place* x) { return x->aside && x->aside->block == block; });
+        const auto taken = [&](const place* x) { return x->aside && x->aside->block == block; };
+        return std::any_of(open.begin(), open.end(), taken) &&
+               std::all_of(open.begin(), open.end(), [&](const place* x) { return taken(x) || x->failed_before; });
+    }
+
+    /// Takes the parts of a block into the means once all these are through: one broken off is measured anew.
+    static void keep_parts(const std::vector<place*>& open, std::size_t block) {
+        const auto taken = [&](const place* x) {
+            return !x->cell->samples.empty() && x->cell->samples.back().block == block;
+        };
+        if (!std::all_of(open.begin(), open.end(), [&](const place* x) { return x->settled || taken(x); })) return;
+        for (place* x : open)
+            for (const auto& [part, value] : std::exchange(x->parts, {})) {
+                double& mean = x->cell->parts[part];
+                mean += (value - mean) / static_cast<double>(x->cell->samples.size());
+            }
     }
 
     void take_sample(place& x, const places& beside, std::size_t block) {
@@ -234,10 +253,7 @@ private:
         settle(x, o, plan_.design.most_blocks - block - 1);
         if (!o.timed) return;
         x.cell->samples.push_back({.block = block, .value = o.value, .calibration = o.calibration, .turn = turn});
-        for (const auto& [part, value] : o.parts) {
-            double& mean = x.cell->parts[part];
-            mean += (value - mean) / static_cast<double>(x.cell->samples.size());
-        }
+        x.parts = std::move(o.parts);
     }
 
     /// Of a group, in this block and the one before: a machine that became slower for good is so for all that follows.
@@ -264,8 +280,7 @@ private:
                 ++wide;
                 if (widest && bounds->high / bounds->low <= widest->high / widest->low) continue;
                 widest = bounds;
-                where = x.what->workload + " " + x.what->strategy;
-                for (const auto& [name, value] : x.what->where) where += " " + name + "=" + value;
+                where = to_string(*x.cell);
             }
         std::vector<std::string> open;
         if (time_up && (blocks < d.least_blocks || wide + none > 0))

@@ -24,8 +24,8 @@ struct instruments {
 };
 
 /// Measures what `r`, as prepared(), still lacks. A block that was broken off begins anew for the groups that it had
-/// not reached whole. `r` is partial until the end, and for good when interrupted; `save` is called after each block.
-/// Progress goes to stderr.
+/// not reached whole, and what failed is tried once more. `r` is partial until the end, and for good when interrupted;
+/// `save` is called after each block. Progress goes to stderr.
 void carry_out(const plan& p, const std::vector<group>& groups, report::run& r, const instruments& with,
                const std::function<void()>& save);
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "alloclab/report/results.hpp"
 #include "command.hpp"
 
 namespace alloclab::bench {
@@ -23,6 +24,7 @@ int complain(int code, std::string text) {
 }
 
 void check_writable(const std::filesystem::path& file) {
+    if (report::open_descriptor(file)) return;
     if (file.empty()) throw std::runtime_error("no name for the output; expected a file");
     if (std::filesystem::is_directory(file)) throw std::runtime_error(file.string() + " is a folder; expected a file");
     if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path());
@@ -73,7 +75,8 @@ int main(int argc, char** argv) {
     try {
         const int code = alloclab::bench::parsed(argc, argv);
         if (std::cout.flush() && std::fflush(stdout) == 0) return code;
-        return alloclab::bench::complain(alloclab::bench::failed, "standard output could not be written");
+        return alloclab::bench::complain(code == alloclab::bench::ok ? int{alloclab::bench::failed} : code,
+                                         "standard output could not be written");
     } catch (const std::exception& e) {
         return alloclab::bench::complain(alloclab::bench::failed, e.what());
     }

@@ -115,4 +115,15 @@ void count_rounds(observations& seen, const std::string& of, Round round, Read r
     seen.counters["leaked"] = grown(after.live, before.live);
 }
 
+/// Rounds over a watched slot strategy, and over counted buffers where they take part, with the peaks of all.
+template <class Round, class Slots, class... Buffers>
+void observe_rounds(observations& seen, Round round, const Slots& slots, const Buffers&... buffers) {
+    round();
+    count_rounds(seen, "round", round, [&] { return (slots.usage() + ... + usage_of(buffers.traffic())); });
+    seen.counters["peak_bytes"] =
+        static_cast<double>((slots.traffic().peak_bytes + ... + buffers.traffic().peak_bytes));
+    seen.counters["reserved_bytes"] =
+        static_cast<double>((slots.peak_reserved_bytes() + ... + buffers.traffic().peak_bytes));
+}
+
 }  // namespace alloclab::bench

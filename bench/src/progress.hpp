@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-#include "worker.hpp"
+#include "alloclab/report/results.hpp"
 
 namespace alloclab::bench {
 
@@ -21,14 +21,12 @@ public:
             std::fprintf(stderr, "%s: %zu of %zu measurements, %.0f s\n", name.c_str(), done_, total_, seconds());
     }
     /// One begins; the run ends within `limit_seconds` of its begin, or 0 for no limit.
-    void next(const job& j, double limit_seconds) {
+    void next(const report::cell& c, double limit_seconds) {
         if (terminal_) {
-            std::string where = j.workload + " " + j.strategy;
-            for (const auto& [name, value] : j.where) where += " " + name + "=" + value;
             double left = done_ == 0 ? 0 : seconds() / static_cast<double>(done_) * static_cast<double>(total_ - done_);
             if (limit_seconds > 0) left = std::min(left, std::max(0.0, limit_seconds - seconds()));
             std::fprintf(stderr, "\r\033[K%3zu %% %zu/%zu, %d:%02d left  %.60s", done_ * 100 / total_, done_, total_,
-                         static_cast<int>(left) / 60, static_cast<int>(left) % 60, where.c_str());
+                         static_cast<int>(left) / 60, static_cast<int>(left) % 60, to_string(c).c_str());
         }
         ++done_;
     }

@@ -19,21 +19,9 @@ void must_equal(const std::string& what, const T& file, const T& asked) {
         throw cannot_resume(what + " differs: \"" + text_of(file) + "\" in the file, \"" + text_of(asked) + "\" now");
 }
 
-std::string place_of(const report::cell& c) {
-    std::string text = c.workload + " " + c.strategy;
-    for (const auto& [name, value] : c.parameters) text += " " + name + "=" + value;
-    return text;
-}
-
 bool is_twin(const report::run& r, const report::cell& c) {
     return std::any_of(r.strategies.begin(), r.strategies.end(),
                        [&](const report::strategy& s) { return s.name == c.strategy && !s.twin_of.empty(); });
-}
-
-std::string fact(const report::run& r, const std::string& name) {
-    const auto found = std::find_if(r.environment.begin(), r.environment.end(),
-                                    [&](const auto& entry) { return entry.first == name; });
-    return found == r.environment.end() ? std::string() : found->second;
 }
 
 }  // namespace
@@ -49,7 +37,7 @@ void take_over(report::run& r, report::run before) {
     must_equal("design.shard (--shard)", file.shard, asked.shard);
     for (const char* name : {"machine", "cpu", "cores", "system", "compiler", "build", "alloclab", "revision",
                              "C library", "malloc served by"})
-        must_equal(name, fact(before, name), fact(r, name));
+        must_equal(name, report::fact_of(before.environment, name), report::fact_of(r.environment, name));
 
     const auto names = [](const auto& all) {
         std::string text;
@@ -64,13 +52,12 @@ void take_over(report::run& r, report::run before) {
     if (!before.partial)
         std::erase_if(r.cells, [&](const report::cell& c) {
             return is_twin(r, c) && std::none_of(before.cells.begin(), before.cells.end(),
-                                                 [&](const report::cell& b) { return place_of(b) == place_of(c); });
+                                                 [&](const report::cell& b) { return to_string(b) == to_string(c); });
         });
     for (std::size_t i = 0; i < std::min(before.cells.size(), r.cells.size()); ++i)
-        must_equal("cell " + std::to_string(i + 1), place_of(before.cells[i]), place_of(r.cells[i]));
+        must_equal("cell " + std::to_string(i + 1), to_string(before.cells[i]), to_string(r.cells[i]));
     must_equal("the number of cells", before.cells.size(), r.cells.size());
 
-    for (report::cell& c : before.cells) c.error.clear();  // what failed is tried once more
     r.cells = std::move(before.cells);
     r.maps = std::move(before.maps);
     r.started = std::move(before.started);

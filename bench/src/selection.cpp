@@ -121,8 +121,8 @@ std::vector<group> share_of(const plan& p, const std::vector<group>& all) {
         rows[{one.workload, others}].push_back(g);
     }
     if (p.shards > rows.size())
-        throw unknown_name("--shard " + p.design.shard + ": there are only " + std::to_string(rows.size()) +
-                           " rows of cells along an axis; expected at most as many shards");
+        throw unknown_name("--shard " + p.design.shard + ": this selection splits into at most " +
+                           std::to_string(rows.size()) + ", as the cells along an axis stay together");
     std::vector<std::vector<std::size_t>> longest_first;
     for (auto& [where, groups] : rows) longest_first.push_back(std::move(groups));
     const auto cells = [&all](const std::vector<std::size_t>& row) {

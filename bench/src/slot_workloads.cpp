@@ -37,7 +37,7 @@ struct occupied {
     occupied(const occupied&) = delete;
     occupied& operator=(const occupied&) = delete;
 
-    void pair() noexcept {
+    void once() noexcept {
         void* slot = take(strategy);
         keep(slot);
         strategy.release(slot);
@@ -51,40 +51,21 @@ struct occupied {
         strategy.release(first);
         strategy.release(second);
     }
+    /// Where the strategy is watched.
+    template <class Round>
+    void observe(observations& seen, Round round) const {
+        observe_rounds(seen, round, strategy);
+    }
 
     S strategy;
     std::vector<void*> held;
 };
 
-/// Counts rounds over the slots of `of`, which has a watched strategy in it.
-template <class Of, class Round>
-void observe_slots(observations& seen, Of& of, Round round) {
-    round();
-    count_rounds(seen, "round", round, [&] { return of.strategy.usage(); });
-    seen.counters["peak_bytes"] = static_cast<double>(of.strategy.traffic().peak_bytes);
-    seen.counters["reserved_bytes"] = static_cast<double>(of.strategy.peak_reserved_bytes());
-}
-
 template <class S>
 measurement slot_pairs(const parameters& p) {
     const std::size_t live = number(p, "live");
-    measurement m;
-    m.refusal = refusal_at<S>(live + 1);
-    if (!m.refusal.empty()) return m;
-    m.operations = batch;
-    m.loop = [live](benchmark::State& state) {
-        const auto pool = std::make_unique<occupied<S>>(live);
-        for (auto _ : state)
-            for (std::size_t i = 0; i < batch; ++i) pool->pair();
-    };
-    m.single = [live] { return [pool = std::make_shared<occupied<S>>(live)] { pool->pair(); }; };
-    m.observe = [live](observations& seen) {
-        const auto pool = std::make_unique<occupied<watched<S>>>(live);
-        observe_slots(seen, *pool, [&] {
-            for (std::size_t i = 0; i < batch; ++i) pool->pair();
-        });
-    };
-    return m;
+    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
+    return batches<occupied<S>, occupied<watched<S>>>(live);
 }
 
 template <class S>
@@ -101,7 +82,7 @@ measurement pool_occupancy(const parameters& p) {
     };
     m.observe = [=](observations& seen) {
         const auto pool = std::make_unique<occupied<watched<S>>>(live);
-        observe_slots(seen, *pool, [&] { round(*pool); });
+        pool->observe(seen, [&] { round(*pool); });
     };
     return m;
 }
@@ -149,7 +130,7 @@ measurement slot_replacement(const parameters& p) {
     m.single = [live] { return [pool = std::make_shared<replacement<S>>(live)] { pool->template replace<1>(); }; };
     m.observe = [live](observations& seen) {
         const auto pool = std::make_unique<replacement<watched<S>>>(live);
-        observe_slots(seen, *pool, [&] { pool->template replace<at_once>(); });
+        pool->observe(seen, [&] { pool->template replace<at_once>(); });
     };
     return m;
 }
@@ -180,7 +161,7 @@ measurement cold_slots(const parameters& p) {
     };
     m.observe = [round](observations& seen) {
         const auto pool = std::make_unique<occupied<watched<S>>>(live);
-        observe_slots(seen, *pool, [&] { round(pool->strategy); });
+        pool->observe(seen, [&] { round(pool->strategy); });
     };
     return m;
 }

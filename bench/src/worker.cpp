@@ -31,13 +31,25 @@ void counted_loop(const measurement& m, benchmark::State& state);
 
 namespace {
 
+// Google Benchmark 1.8 renamed both fields.
+template <class Run>
+bool went_wrong(const Run& run) {
+    if constexpr (requires { run.error_occurred; }) return run.error_occurred;
+    else return run.skipped != decltype(run.skipped){};
+}
+template <class Run>
+const std::string& message_of(const Run& run) {
+    if constexpr (requires { run.error_message; }) return run.error_message;
+    else return run.skip_message;
+}
+
 /// Keeps the figures and prints nothing.
 class capture : public benchmark::BenchmarkReporter {
 public:
     bool ReportContext(const Context&) override { return true; }
     void ReportRuns(const std::vector<Run>& runs) override {
         for (const Run& run : runs) {
-            if (run.error_occurred) error = run.error_message;
+            if (went_wrong(run)) error = message_of(run);
             else if (run.iterations > 0)
                 nanoseconds = run.real_accumulated_time * 1e9 / static_cast<double>(run.iterations);
         }

@@ -1,8 +1,8 @@
 // Charts of what was measured one by one: every sample, every timed operation, and what threads make of them.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "blocks.hpp"
 #include "chart_json.hpp"
 #include "charts.hpp"
 
@@ -34,32 +34,6 @@ std::vector<double> log_box(std::vector<double> ratios) {
     std::vector<double> five = box(std::move(ratios));
     for (double& v : five) v = std::exp(v);
     return five;
-}
-
-/// The baseline's median time and calibration in each block of each machine.
-struct reference {
-    double value = 0;
-    double calibration = 0;
-};
-using references = std::map<std::pair<std::size_t, std::size_t>, reference>;
-
-references references_of(const comparison* baseline) {
-    std::map<std::pair<std::size_t, std::size_t>, std::pair<std::vector<double>, std::vector<double>>> blocks;
-    if (baseline == nullptr) return {};
-    for (const sample& s : baseline->of->samples) {
-        auto& [values, calibrations] = blocks[{s.machine, s.block}];
-        if (std::isfinite(s.value)) values.push_back(s.value);
-        calibrations.push_back(s.calibration);
-    }
-    references all;
-    for (auto& [block, taken] : blocks) {
-        if (!taken.first.empty()) all[block] = {*median(std::move(taken.first)), *median(std::move(taken.second))};
-    }
-    return all;
-}
-
-bool uneven(double one, double other) {
-    return one > 0 && other > 0 && std::max(one, other) > uneven_speed * std::min(one, other);
 }
 
 }  // namespace
@@ -123,14 +97,15 @@ exhibit distribution_exhibit(const chapter& ch, const panel& p) {
         for (const std::string& at : p.at) {
             const comparison* c = p.find(name, at);
             if (c == nullptr || !c->median) continue;
-            const references base = references_of(p.find(ch.on->baseline, at));
+            const comparison* against = p.find(ch.on->baseline, at);
+            const auto base = by_block(against != nullptr ? *against->of : cell{});
             std::vector<double> times, ratios;
             std::vector<std::string> points;
             for (const sample& s : c->of->samples) {
                 if (!std::isfinite(s.value)) continue;
                 times.push_back(s.value);
                 const auto pair = base.find({s.machine, s.block});
-                const bool paired = pair != base.end() && pair->second.value > 0 && s.value > 0;
+                const bool paired = pair != base.end() && s.value > 0;
                 if (paired) ratios.push_back(s.value / pair->second.value);
                 const bool odd = paired && uneven(s.calibration, pair->second.calibration);
                 points.push_back(fmt::format("[{},{},{},{},{}]", s.block, s.machine, rounded(s.value),

@@ -60,7 +60,7 @@ rule ends_leak(lifetimes l, std::string strategy, std::string control) {
             const auto t = trend_in(l, *e.of);
             a.evidence.push_back(development(l, *e.of));
             if (of_control) shown_fault = shown_fault || (t && t->leak);
-            else ++(!t ? open : t->leak ? leaks : flat);
+            else ++(!t || (t->shape == growth::other && !t->leak && t->per_eval > 0) ? open : t->leak ? leaks : flat);
         }
         a.ruled = ruled_by(flat, leaks, open);
         if (a.ruled == ruling::holds && !shown_fault) {

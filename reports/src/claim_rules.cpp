@@ -241,7 +241,7 @@ rule gains_nothing(whole_evals w) {
             setting& s = all.emplace_back(
                 compared(e, *base, name_of(e.of->strategy), name_of(w.baseline), std::move(at), aim::no_faster));
             // The share is a mean without an interval: a tenth of the margin leaves it room for any error.
-            if (s.cast == vote::open && part && *part <= margin / 10) s.cast = vote::yes, ++too_small;
+            if (s.cast == vote::open && s.ratio.bounds && part && *part <= margin / 10) s.cast = vote::yes, ++too_small;
         }
         answer a = judged(all, aim::no_faster, "workload", would_tell({w.workload}, ""));
         if (too_small > 0) {

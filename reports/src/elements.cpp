@@ -146,14 +146,14 @@ std::string sheet::draw_folded(const table& t, std::string_view summary) {
 
 std::string sheet::draw(const exhibit& e, const looks& with) {
     if (e.figures.rows.empty()) return "";
-    std::string charts;
-    const std::string id = fmt::format("table-{}", tables_ + 1);
+    std::string charts, id;
     if (with_charts_ && !e.charts.empty()) {
+        id = fmt::format(" id=\"exhibit-{}\"", ++exhibits_);
         charts = "<div class=\"charts\">\n";
-        for (const chart& c : e.charts) charts += drawn(c, id);
+        for (const chart& c : e.charts) charts += drawn(c, fmt::format("table-{}", tables_ + 1));
         charts += "</div>\n";
     }
-    return fmt::format("<div class=\"exhibit\">\n{}{}</div>\n", charts,
+    return fmt::format("<div class=\"exhibit\"{}>\n{}{}</div>\n", id, charts,
                        e.folded ? draw_folded(e.figures, e.figures.caption) : draw(e.figures, with));
 }
 

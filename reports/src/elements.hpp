@@ -30,12 +30,14 @@ public:
     [[nodiscard]] std::string draw(const table& t) { return draw(t, looks{}); }
     [[nodiscard]] std::string draw(const exhibit& e, const looks& with);
     [[nodiscard]] std::string draw(const exhibit& e) { return draw(e, looks{}); }
+    /// How many with a chart were drawn: they are "exhibit-1" and so on.
+    [[nodiscard]] std::size_t exhibits() const noexcept { return exhibits_; }
     /// The same behind a summary that opens it.
     [[nodiscard]] std::string draw_folded(const table& t, std::string_view summary);
 
 private:
     bool with_charts_;
-    std::size_t tables_ = 0;
+    std::size_t tables_ = 0, exhibits_ = 0;
 };
 
 }  // namespace alloclab::report

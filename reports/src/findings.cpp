@@ -374,6 +374,7 @@ book::book(const run& r) : of{r}, comparisons{compare(r)} {
 void book::tally(const comparison& c, bool twin) {
     if (twin) {
         null.rows += c.bounds.has_value();
+        null.same += c.bounds && c.decided == verdict::same;
         null.different += c.decided == verdict::faster || c.decided == verdict::slower;
         return;
     }

@@ -34,6 +34,7 @@ struct notice {
 /// What the A/A rows say: their verdicts are noise by construction.
 struct noise {
     std::size_t rows = 0;       ///< that have a ratio with an interval
+    std::size_t same = 0;       ///< called so; the others were too noisy to tell
     std::size_t different = 0;  ///< called faster or slower all the same
     /// Whether chance at 95 % coverage would show so many less than once in 100 runs.
     [[nodiscard]] bool suspicious() const;

@@ -56,8 +56,10 @@ private:
     std::map<cell_key, const cell*> cells_;
 };
 
+/// Of every sample: one that got lost may have been the slow one.
 bool has_time(const cell& c) {
-    return std::any_of(c.samples.begin(), c.samples.end(), [](const sample& s) { return std::isfinite(s.value); });
+    return !c.samples.empty() && std::all_of(c.samples.begin(), c.samples.end(),
+                                             [](const sample& s) { return std::isfinite(s.value) && s.value > 0; });
 }
 bool is_calibrated(const cell& c) {
     return !c.samples.empty() &&
@@ -99,10 +101,9 @@ timing alone(const cell& c, bool calibrated, std::string_view blocks_are) {
 
 /// Which machine figures come from, "" where that is not known; two of those are not the same.
 std::string identity(const std::vector<std::pair<std::string, std::string>>& environment) {
-    const auto fact = [&](std::string_view name) -> std::string {
-        for (const auto& [key, value] : environment)
-            if (key == name && value != "unknown") return value;
-        return "";
+    const auto fact = [&](std::string_view name) {
+        std::string value = fact_of(environment, name);
+        return value == "unknown" ? "" : value;
     };
     if (std::string machine = fact("machine"); !machine.empty()) return machine;
     const std::string cpu = fact("cpu"), cores = fact("cores"), system = fact("system");
@@ -115,11 +116,14 @@ std::set<std::string> machines_of(const run& r) {
     return all;
 }
 
-std::string fact_of(const run& r, std::string_view name) {
-    const auto at = std::find_if(r.environment.begin(), r.environment.end(), [&](auto& f) { return f.first == name; });
-    return at == r.environment.end() ? "" : at->second;
+std::set<std::string> machines_of(const run& r, const cell& c) {
+    std::set<std::string> all;
+    for (const sample& s : c.samples)
+        if (s.machine < r.machines.size()) all.insert(identity(r.machines[s.machine].environment));
+    return all;
 }
-bool is_debug(const run& r) { return fact_of(r, "build").starts_with("Debug"); }
+
+bool is_debug(const run& r) { return fact_of(r.environment, "build").starts_with("Debug"); }
 
 /// Why no time of one file says anything about one of the other; "" where it does.
 std::string why_times_differ(const run& base, const run& next) {
@@ -128,7 +132,18 @@ std::string why_times_differ(const run& base, const run& next) {
     const std::set<std::string> before = machines_of(base), after = machines_of(next);
     for (const auto& [name, machines] : {std::pair{"BASE", &before}, {"NEW", &after}})
         if (machines->contains("")) return fmt::format("{} does not say which machine it was measured on", name);
-    if (before == after) return "";
+    if (before == after && before.size() < 2) return "";
+    if (before == after) {  // a cell of a sweep may have been measured on any of them
+        const indexed there(next);
+        std::size_t moved = 0;
+        for (const cell& c : base.cells) {
+            const cell* other = there.find(key_of(c));
+            moved += other != nullptr && machines_of(base, c) != machines_of(next, *other);
+        }
+        return moved == 0 ? ""
+                          : fmt::format("{} cell{} measured on another machine than in BASE", moved,
+                                        moved == 1 ? " was" : "s were");
+    }
     const auto named = [](const std::set<std::string>& all) {
         return visible(listed(std::vector<std::string>(all.begin(), all.end())));
     };
@@ -146,8 +161,10 @@ public:
     /// nullopt where the base has no such figure.
     [[nodiscard]] std::optional<change> judge_cell(const cell& c, const gate& g) const {
         const bool timed = g.metric == "time";
-        if (timed ? c.samples.empty() : !c.counters.contains(g.metric)) return std::nullopt;
-        change made{&c, next_.find(key_of(c)), g, "", std::nullopt, std::nullopt};
+        const cell* next = next_.find(key_of(c));
+        const auto has = [&](const cell& of) { return timed ? !of.samples.empty() : of.counters.contains(g.metric); };
+        if (!has(c) && c.error.empty() && (next == nullptr || !has(*next))) return std::nullopt;
+        change made{&c, next, g, "", std::nullopt, std::nullopt};
         if (timed) judge_time(made);
         else judge_counter(made);
         if (base_.is_twin(c)) made.state = gate_state::noise;
@@ -161,7 +178,10 @@ private:
             c.reason = std::move(why);
             return true;
         };
-        if (!c.base->error.empty()) return lost("failed in BASE: " + visible(c.base->error));
+        if (!c.base->error.empty()) {
+            if (lenient_) c.state = gate_state::ungated;
+            return lost("failed in BASE: " + visible(c.base->error));
+        }
         if (!in_base) return lost(fmt::format("{} is no number in BASE", what));
         if (c.next == nullptr) {
             if (lenient_) c.state = gate_state::ungated;
@@ -235,8 +255,9 @@ private:
         }
         c.bounds = interval{after.bounds->low / before.bounds->high - 1, after.bounds->high / before.bounds->low - 1,
                             before.bounds->coverage + after.bounds->coverage - 1};
-        if (c.bounds->low > c.by.limit) c.state = gate_state::failed;
-        else if (c.bounds->high <= c.by.limit) c.state = gate_state::passed;
+        const double limit = c.by.limit + 1e-12;  // as for counters
+        if (c.bounds->low > limit) c.state = gate_state::failed;
+        else if (c.bounds->high <= limit) c.state = gate_state::passed;
         else c.reason = fmt::format("the interval holds the limit of {}", percent(c.by.limit));
     }
 
@@ -250,17 +271,13 @@ std::vector<std::string> notes_on(const run& base, const run& next, bool timed) 
     std::vector<std::string> notes;
     for (const char* name : {"build", "compiler", "alloclab", "revision", "C library", "malloc served by", "mimalloc",
                              "allocator variables", "library build", "Google Benchmark"}) {
-        const std::string before = fact_of(base, name), after = fact_of(next, name);
+        const std::string before = fact_of(base.environment, name), after = fact_of(next.environment, name);
         if (before != after)
             notes.push_back(fmt::format("{}: \"{}\" in BASE, \"{}\" in NEW", name, visible(before), visible(after)));
     }
     for (const auto& [name, r] : {std::pair{"BASE", &base}, {"NEW", &next}})
         if (r->partial)
             notes.push_back(fmt::format("{} is a partial run: it ended before all cells were measured", name));
-    const auto broken = std::count_if(base.cells.begin(), base.cells.end(), [](const cell& c) {
-        return !c.error.empty() && c.samples.empty() && c.counters.empty();
-    });
-    if (broken > 0) notes.push_back(fmt::format("not gated, as they failed in BASE: {} cells", broken));
     if (!timed) return notes;
     const auto warns = [](const run& r, const std::string& warning) {
         return std::find(r.warnings.begin(), r.warnings.end(), warning) != r.warnings.end();

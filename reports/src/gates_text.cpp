@@ -181,6 +181,10 @@ std::string summary(const gate_report& r) {
                 if (c.state == gate_state::failed) all.push_back(&c);
             const std::string gates = some_of(all, [](const change* c) { return to_string(c->by); });
             const std::string who = some_of(all, [](const change* c) { return visible(c->base->strategy); });
+            if (failed == 0)
+                return fmt::format("FAILED by {} of {}, which BASE does not have; {}",
+                                   plural(r.only_in_next.size(), "cell"),
+                                   some_of(r.only_in_next, [](const cell* c) { return visible(c->strategy); }), rest);
             return fmt::format("FAILED {} by {}: {} too high or lost; {}", gates, who, plural(failed, "figure"), rest);
         }
         case outcome::not_comparable:

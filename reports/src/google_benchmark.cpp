@@ -199,8 +199,11 @@ void describe_machine(const json& context, run& r) {
         if (field == context.end() || field->is_structured()) return;
         r.environment.emplace_back(name, field->is_string() ? field->get<std::string>() : field->dump());
     };
-    fact("machine", "host_name");
+    fact("host", "host_name");
     fact("cores", "num_cpus");
+    // Runners of one service may all have one name.
+    if (const auto& facts = r.environment; facts.size() == 2 && !facts[0].second.empty())
+        r.environment.insert(r.environment.begin(), {"machine", facts[0].second + ", " + facts[1].second + " cores"});
     fact("executable", "executable");
     fact("Google Benchmark", "library_version");
     fact("library build", "library_build_type");

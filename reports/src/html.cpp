@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "alloclab/report/writers.hpp"
@@ -36,19 +37,22 @@ std::string drawn(const book& b, const finding& f) {
     return out + "</dd></div>\n";
 }
 
-std::string drawn(const book& b, const claim& c) {
+/// What shows a claim: the first chart of its workload's chapter, with its table; else the chapter.
+using shown_at = std::map<const workload*, std::string>;
+
+std::string drawn(const claim& c, const shown_at& ids) {
     std::string out = fmt::format("<li id=\"claim-{}\"><p class=\"ruling {}\">{}</p><div><p class=\"says\">{}</p>",
                                   html(c.id), to_string(c.ruled), to_string(c.ruled), html(capital(c.says)));
     for (const sentence& s : c.evidence) out += "<p>" + drawn(s) + "</p>";
     if (!c.flips.empty()) out += "<p class=\"flips\">" + drawn(c.flips) + "</p>";
     std::vector<std::string> ends;
-    if (c.on != nullptr && !id_of(b, c.on).empty())
-        ends.push_back(fmt::format("<a href=\"#{}\">{}</a>", id_of(b, c.on), html(title_of(*c.on))));
+    if (const auto at = ids.find(c.on); at != ids.end())
+        ends.push_back(fmt::format("<a href=\"#{}\">{}</a>", at->second, html(title_of(*c.on))));
     if (!c.source.empty()) ends.push_back("said in " + html(c.source));
     return out + fmt::format("<p class=\"soft\">{}</p></div></li>\n", fmt::join(ends, " · "));
 }
 
-std::string claims(const book& b) {
+std::string claims(const book& b, const shown_at& ids) {
     const std::vector<claim> all = claims_of(b);
     std::string measured, others;
     std::vector<std::string> counts;
@@ -56,7 +60,7 @@ std::string claims(const book& b) {
         const auto n = std::count_if(all.begin(), all.end(), [&](const claim& c) { return c.ruled == r; });
         if (n > 0) counts.push_back(fmt::format("{} {}", n, to_string(r)));
     }
-    for (const claim& c : all) (c.ruled == ruling::unmeasured ? others : measured) += drawn(b, c);
+    for (const claim& c : all) (c.ruled == ruling::unmeasured ? others : measured) += drawn(c, ids);
     std::string out;
     if (!measured.empty()) {
         out += fmt::format(
@@ -234,7 +238,12 @@ std::string to_html(const run& r, const std::filesystem::path& assets) {
     const bool with_charts = !scripts.empty();
     sheet page(with_charts);
     std::string chapters;
-    for (const chapter& ch : b.chapters) chapters += drawn(b, ch, page);
+    shown_at ids;
+    for (const chapter& ch : b.chapters) {
+        const std::size_t before = page.exhibits();
+        chapters += drawn(b, ch, page);
+        ids[ch.on] = page.exhibits() > before ? fmt::format("exhibit-{}", before + 1) : id_of(b, ch.on);
+    }
     chapters += maps(r, page);
 
     const std::map<std::string_view, std::string> filled{
@@ -242,7 +251,7 @@ std::string to_html(const run& r, const std::filesystem::path& assets) {
         {"style", std::string(page_style)},
         {"facts", facts(r)},
         {"notes", notes(b, with_charts)},
-        {"claims", claims(b)},
+        {"claims", claims(b, ids)},
         {"verdicts", verdicts(b, page)},
         {"chapters", chapters},
         {"method", how(b, page)},

@@ -17,12 +17,6 @@ namespace alloclab::report {
 namespace {
 
 using named = std::pair<std::string, run>;
-using facts = std::vector<std::pair<std::string, std::string>>;
-
-std::string fact(const facts& all, std::string_view name) {
-    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& f) { return f.first == name; });
-    return at == all.end() ? "" : at->second;
-}
 
 [[noreturn]] void differ(const std::string& first, const std::string& second, std::string_view in) {
     throw bad_results(fmt::format("{} and {} differ in {}; expected runs of one build", visible(first), visible(second),
@@ -78,7 +72,7 @@ std::vector<T> joined(const std::vector<named>& inputs, std::vector<T> run::*par
 void check_builds(const std::vector<named>& inputs) {
     for (const char* of : {"alloclab", "build", "compiler"})
         for (const auto& [name, input] : inputs) {
-            const std::string first = fact(inputs[0].second.environment, of), here = fact(input.environment, of);
+            const std::string first = fact_of(inputs[0].second.environment, of), here = fact_of(input.environment, of);
             if (first != here)
                 differ(inputs[0].first, name, fmt::format("\"{}\", which is \"{}\" and \"{}\"", of, first, here));
         }
@@ -108,7 +102,8 @@ shards read_shards(const named& input) {
         s.present.insert(whole_number(text.substr(at, end - at)));
         at = end + 1;
     }
-    if (s.of == 0 || s.present.empty() || *s.present.begin() == 0 || *s.present.rbegin() > s.of)
+    constexpr std::size_t most = 100'000;
+    if (s.of == 0 || s.of > most || s.present.empty() || *s.present.begin() == 0 || *s.present.rbegin() > s.of)
         throw bad_results(fmt::format("{}: /design/shard: expected \"2/8\" or \"1,3/8\", found \"{}\"",
                                       visible(input.first), visible(text)));
     return s;
@@ -143,7 +138,11 @@ void join_shards(const std::vector<named>& inputs, design& plan) {
         all.of = here.of;
         all.present.insert(here.present.begin(), here.present.end());
     }
-    const std::string missing = whole ? "" : missing_in_words(all);
+    if (whole && first != nullptr)
+        throw bad_results(
+            fmt::format("{} is shard {}, others are no shards; expected shards of one sweep, or whole runs",
+                        visible(first->first), visible(first->second.plan.shard)));
+    const std::string missing = missing_in_words(all);
     plan.shard = missing.empty() ? "" : fmt::format("{}/{}", fmt::join(all.present, ","), all.of);
     if (!missing.empty()) plan.unmet.insert(plan.unmet.begin(), missing);
 }
@@ -201,11 +200,11 @@ public:
 private:
     /// `from` stands in where a machine tells neither what it is nor its name.
     std::size_t add(machine m, const std::string& from) {
-        std::string id = fact(m.environment, "machine");
+        std::string id = fact_of(m.environment, "machine");
         if (id.empty()) id = from;
         const auto known = std::find(ids_.begin(), ids_.end(), id);
         if (known == ids_.end()) {
-            if (m.name.empty()) m.name = fact(m.environment, "host");
+            if (m.name.empty()) m.name = fact_of(m.environment, "host");
             if (m.name.empty()) m.name = from;
             ids_.push_back(std::move(id));
             machines_.push_back(std::move(m));
@@ -224,7 +223,8 @@ private:
             // Of a fact that was found a little different each time, such as the load, once will do.
             const std::string about = warning.substr(0, warning.find(": "));
             const bool said = std::any_of(here.warnings.begin(), here.warnings.end(), [&](const std::string& other) {
-                return other == warning || (other.starts_with(about + ": ") && !fact(here.environment, about).empty());
+                return other == warning ||
+                       (other.starts_with(about + ": ") && !fact_of(here.environment, about).empty());
             });
             if (!said) here.warnings.push_back(std::move(warning));
         }
@@ -243,8 +243,8 @@ private:
     std::vector<std::vector<std::size_t>> places_;
 };
 
-facts in_common(const std::vector<machine>& machines) {
-    facts common;
+std::vector<std::pair<std::string, std::string>> in_common(const std::vector<machine>& machines) {
+    std::vector<std::pair<std::string, std::string>> common;
     for (const auto& f : machines[0].environment)
         if (std::all_of(machines.begin(), machines.end(), [&](const machine& m) {
                 return std::find(m.environment.begin(), m.environment.end(), f) != m.environment.end();
@@ -277,12 +277,6 @@ std::vector<std::string> join_warnings(const std::vector<machine>& machines, con
 // ---- cells
 
 using cell_key = std::tuple<std::string, std::map<std::string, std::string>, std::string>;
-
-std::string describe(const cell& c) {
-    std::string text = c.workload + ' ' + c.strategy;
-    for (const auto& [name, value] : c.parameters) text += ' ' + name + '=' + value;
-    return visible(text);
-}
 
 /// Numbers by their value, before words.
 std::pair<double, std::string_view> rank(const std::string& value) { return {number(value).value_or(HUGE_VAL), value}; }
@@ -360,15 +354,15 @@ private:
     void check_samples(const cell& c, std::size_t at, std::size_t input, const std::vector<named>& inputs) {
         for (const sample& s : c.samples) {
             if (!blocks_[at].emplace(s.machine, s.block).second)
-                throw bad_results(
-                    fmt::format("{}: two samples of {} in one block", visible(inputs[input].first), describe(c)));
+                throw bad_results(fmt::format("{}: two samples of {} in one block", visible(inputs[input].first),
+                                              visible(to_string(c))));
             if (!std::isfinite(s.value)) continue;
             const double calibration = std::isfinite(s.calibration) ? s.calibration : 0;
             const auto [known, fresh] = seen_[at].try_emplace({s.machine, s.value, calibration}, input);
             if (!fresh && known->second != input)
                 throw bad_results(fmt::format("{} and {} hold the same sample of {}, {}; expected each run once",
                                               visible(inputs[known->second].first), visible(inputs[input].first),
-                                              describe(c), exact(s.value)));
+                                              visible(to_string(c)), exact(s.value)));
         }
     }
 
@@ -378,9 +372,12 @@ private:
             const auto [known, fresh] = to.counters.try_emplace(name, value);
             if (fresh || known->second == value || (std::isnan(known->second) && std::isnan(value))) continue;
             disagreement& d = disagreements_[name];
+            // Counters are worse when higher: no merge hides a leak.
+            const double worst = std::isnan(known->second) ? value : std::max(known->second, value);
             if (d.cells++ == 0)
-                d.first = fmt::format("{}: {} in {}, {} in {}", describe(c), exact(known->second),
+                d.first = fmt::format("{}: {} in {}, {} in {}", visible(to_string(c)), exact(known->second),
                                       visible(inputs[first].first), exact(value), visible(inputs[input].first));
+            if (!std::isnan(value)) known->second = worst;
         }
     }
 
@@ -432,7 +429,7 @@ run merge(std::vector<named> inputs) {
         r.seconds += input.seconds;
         r.partial = r.partial || input.partial;
         sharded = sharded || !input.plan.shard.empty();
-        if (std::string revision = fact(input.environment, "revision"); !revision.empty())
+        if (std::string revision = fact_of(input.environment, "revision"); !revision.empty())
             add_once(revisions, std::move(revision));
         add_once(commands, whole_command(input.command));
         for (memory_map& map : input.maps)
@@ -445,7 +442,7 @@ run merge(std::vector<named> inputs) {
 
     cell_list cells(inputs, machines);
     for (const auto& [name, d] : cells.disagreements())
-        r.warnings.push_back(fmt::format("{} differs between runs in {} cell{}, the first is kept: {}", visible(name),
+        r.warnings.push_back(fmt::format("{} differs between runs in {} cell{}, the highest is kept: {}", visible(name),
                                          d.cells, d.cells == 1 ? "" : "s", d.first));
     r.cells = cells.take();
     // Each shard holds some groups of each workload, so the order of a whole run is made anew.

@@ -25,7 +25,9 @@ void how_ratios_are_formed(std::vector<std::string>& lines, const book& b) {
     lines.push_back(
         fmt::format("Strategies are measured side by side in blocks, and only the two samples of one block are "
                     "compared: {} pairs for each of {} comparisons. The ratio is the median over the pairs of the "
-                    "strategy's time to the baseline's; below 1 is faster.",
+                    "strategy's time to the baseline's; below 1 is faster. A ratio beyond a factor of 1.25 either way "
+                    "is left at the least number of blocks however wide its interval is: that is a direction, not a "
+                    "measure.",
                     pairs, b.ratios));
     if (b.uneven > 0) {
         lines.push_back(fmt::format(
@@ -35,8 +37,9 @@ void how_ratios_are_formed(std::vector<std::string>& lines, const book& b) {
     }
     lines.push_back(
         fmt::format("The interval is the exact order-statistic interval of that median, with at least {:.0f} % "
-                    "coverage{}. A single interval misses the truth more rarely than once in {:.0f}; over many "
-                    "comparisons a few will. It takes {} pairs or more.",
+                    "coverage{} for a fixed number of blocks. Blocks are added until there is a verdict, so that an "
+                    "interval of a ratio right at the margin misses it more often, up to once in ten; of two equal "
+                    "strategies it still calls fewer than one in {:.0f} different. It takes {} pairs or more.",
                     100 * confidence, b.coverage ? fmt::format(" (achieved here: {:.1f} %)", 100 * *b.coverage) : "",
                     1 / (1 - confidence), least_pairs()));
 }
@@ -63,8 +66,11 @@ bool noise::suspicious() const {
 
 std::string in_words(const noise& n) {
     if (n.rows == 0) return "";
-    return fmt::format("A/A: {} called different; {:.0f} % is what chance allows{}.", of_rows(n.different, n.rows),
-                       100 * (1 - confidence), n.suspicious() ? ", so this is more than chance" : "");
+    return fmt::format(
+        "A/A: {} called different, {} the same, {} too noisy to tell; {:.0f} % different is what chance "
+        "allows at most{}.",
+        of_rows(n.different, n.rows), n.same, n.rows - n.different - n.same, 100 * (1 - confidence),
+        n.suspicious() ? ", so this is more than chance" : "");
 }
 
 std::string in_words(const trend& t) {
@@ -129,6 +135,9 @@ std::vector<std::string> method(const book& b) {
     lines.emplace_back(
         "The fastest strategy and those behind it are compared by the same rule, block by block, in the settings that "
         "both have.");
+    lines.emplace_back(
+        "A claim holds or fails when most of its counted settings say so by their verdicts and none says the opposite; "
+        "it depends when some say yes and some no; it is undecided when too few tell.");
     lines.emplace_back(
         "Growth is judged after the first tenth of the evals: flat, linear with its slope, a saw-tooth, or other. It "
         "is "

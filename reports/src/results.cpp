@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -299,11 +300,45 @@ void write_run(const run& r, const fs::path& file) {
     write_file(file, document.dump(1, ' ', false, json::error_handler_t::replace) + '\n');
 }
 
+std::optional<int> open_descriptor(const fs::path& file) {
+    const std::string name = file.lexically_normal().string();
+    if (name == "/dev/stdout") return STDOUT_FILENO;
+    if (name == "/dev/stderr") return STDERR_FILENO;
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+        if (!name.starts_with(folder)) continue;
+        int n = 0;
+        const char *begin = name.data() + folder.size(), *end = name.data() + name.size();
+        const auto [stop, error] = std::from_chars(begin, end, n);
+        if (error == std::errc{} && stop == end && n >= 0) return n;
+    }
+    return std::nullopt;
+}
+
+std::string to_string(const cell& c) {
+    std::string text = c.workload + ' ' + c.strategy;
+    for (const auto& [name, value] : c.parameters) text += ' ' + name + '=' + value;
+    return text;
+}
+
+std::string fact_of(const std::vector<std::pair<std::string, std::string>>& environment, std::string_view name) {
+    const auto at =
+        std::find_if(environment.begin(), environment.end(), [&](const auto& f) { return f.first == name; });
+    return at == environment.end() ? "" : at->second;
+}
+
 void write_file(const fs::path& file, const std::string& text) {
     const auto fail = [&](int error) {
         throw std::system_error(error != 0 ? error : EIO, std::generic_category(),
                                 "cannot write " + visible(file.string()));
     };
+    if (const auto descriptor = open_descriptor(file)) {
+        for (std::size_t done = 0; done < text.size();) {
+            const auto n = ::write(*descriptor, text.data() + done, text.size() - done);
+            if (n < 0 && errno != EINTR) fail(errno);
+            done += n > 0 ? static_cast<std::size_t>(n) : 0;
+        }
+        return;
+    }
     const auto put = [&](const fs::path& to) {
         errno = 0;
         std::ofstream out(to, std::ios::binary | std::ios::trunc);
@@ -326,6 +361,7 @@ void write_file(const fs::path& file, const std::string& text) {
     beside += fmt::format(".{}.partial", ::getpid());
     int error = put(beside);
     if (error == 0) {
+        if (kind == fs::file_type::regular) fs::permissions(beside, fs::status(target, none).permissions(), none);
         std::error_code renamed;
         fs::rename(beside, target, renamed);
         error = renamed.value();

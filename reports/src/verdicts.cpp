@@ -5,45 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <tuple>
 #include <utility>
 
+#include "blocks.hpp"
 #include "text.hpp"
 
 namespace alloclab::report {
 namespace {
-
-/// One side of a pair.
-struct timing {
-    double value = 0;
-    double calibration = 0;  ///< 0: unknown
-};
-
-/// The median sample of each block of each machine, so that samples of one block never count as independent.
-std::map<std::pair<std::size_t, std::size_t>, timing> by_block(const cell& c) {
-    struct block {
-        std::vector<double> values, calibrations;
-    };
-    std::map<std::pair<std::size_t, std::size_t>, block> blocks;
-    for (const sample& s : c.samples) {
-        block& at = blocks[{s.machine, s.block}];
-        at.values.push_back(s.value);
-        if (std::isfinite(s.calibration) && s.calibration > 0) at.calibrations.push_back(s.calibration);
-    }
-    std::map<std::pair<std::size_t, std::size_t>, timing> medians;
-    for (auto& [key, of] : blocks) {
-        const auto usable = [](double v) { return std::isfinite(v) && v > 0; };
-        if (std::all_of(of.values.begin(), of.values.end(), usable))
-            medians[key] = {*median(std::move(of.values)), median(std::move(of.calibrations)).value_or(0)};
-    }
-    return medians;
-}
-
-bool uneven(const timing& a, const timing& b) noexcept {
-    const auto [slow, fast] = std::minmax(a.calibration, b.calibration, std::greater<>());
-    return fast > 0 && slow > fast * uneven_speed;
-}
 
 verdict decide(const interval& ratio) noexcept {
     if (ratio.high < 1 - margin) return verdict::faster;
@@ -114,6 +83,30 @@ std::string_view to_string(verdict v) noexcept {
     return words[static_cast<std::size_t>(v)];
 }
 
+std::map<std::pair<std::size_t, std::size_t>, timing> by_block(const cell& c) {
+    struct block {
+        std::vector<double> values, calibrations;
+    };
+    std::map<std::pair<std::size_t, std::size_t>, block> blocks;
+    for (const sample& s : c.samples) {
+        block& at = blocks[{s.machine, s.block}];
+        at.values.push_back(s.value);
+        if (std::isfinite(s.calibration) && s.calibration > 0) at.calibrations.push_back(s.calibration);
+    }
+    std::map<std::pair<std::size_t, std::size_t>, timing> medians;
+    for (auto& [key, of] : blocks) {
+        const auto usable = [](double v) { return std::isfinite(v) && v > 0; };
+        if (std::all_of(of.values.begin(), of.values.end(), usable))
+            medians[key] = {*median(std::move(of.values)), median(std::move(of.calibrations)).value_or(0)};
+    }
+    return medians;
+}
+
+bool uneven(double calibration, double other) noexcept {
+    const auto [fast, slow] = std::minmax(calibration, other);
+    return fast > 0 && slow > fast * uneven_speed;
+}
+
 std::optional<double> median(std::vector<double> values) {
     if (values.empty()) return std::nullopt;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -145,7 +138,8 @@ pairing pair_up(const cell& first, const cell& second, double coverage) {
     for (const auto& [block, mine] : ours) {
         const auto other = theirs.find(block);
         if (other == theirs.end()) continue;
-        (uneven(mine, other->second) ? of_uneven : log_ratios).push_back(std::log(mine.value / other->second.value));
+        (uneven(mine.calibration, other->second.calibration) ? of_uneven : log_ratios)
+            .push_back(std::log(mine.value / other->second.value));
     }
     // Uneven pairs are noise, not bias: where too few would be left, a wider interval serves better than none.
     if (log_ratios.size() < fewest_pairs(coverage) && of_uneven.size() <= log_ratios.size())

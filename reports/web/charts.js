@@ -13,7 +13,7 @@ function verdicts(data, width) {
   const columns = data.columns.filter(column => rows.some(row => row.column === column));
   const x = {field: 'column', type: 'ordinal', sort: null, scale: {domain: columns}, title: null, axis: {orient: 'top', labelAngle: -30, ticks: false, domain: false, labelColor: ink, labelPadding: 4}};
   return {
-    width: Math.min(width, 190 + 120 * columns.length), padding: {left: 0, right: 44, top: 6, bottom: 4}, data: {values: rows}, height: rowsHeight(rows, 24), encoding: {x, y: byRow, tooltip},
+    width: Math.max(Math.min(width, 190 + 120 * columns.length), 170 + 46 * columns.length), padding: {left: 0, right: 44, top: 6, bottom: 4}, data: {values: rows}, height: rowsHeight(rows, 24), encoding: {x, y: byRow, tooltip},
     layer: [
       {mark: {type: 'rect', stroke: 'var(--page)', strokeWidth: 2},
        encoding: {color: {field: 'verdict', type: 'nominal', scale: {domain, range: domain.map(v => verdictHues[v])}, legend: null},

@@ -53,6 +53,8 @@ const filters = () => chosenParts.w.size + chosenParts.s.size > 0 || chosenParts
     form.querySelector('summary').focus();
   });
   document.querySelector('header').after(form);
+  // The bar stays at the top: what a link leads to comes to stand below it.
+  new ResizeObserver(() => { document.documentElement.style.scrollPaddingTop = `${12 + (getComputedStyle(form).position === 'sticky' ? form.offsetHeight : 0)}px`; }).observe(form);
 
   function clear(...keys) {
     for (const key of keys) {

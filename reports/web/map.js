@@ -11,7 +11,7 @@ function sized(bytes) {
 
 /** Binary steps of an axis of bytes, 1-2-5 ones of any other: about `n` of them. */
 function steps(from, to, n, base) {
-  const raw = Math.max((to - from) / n, base === 2 ? 1 : 1);
+  const raw = Math.max((to - from) / n, 1);
   const power = base ** Math.floor(Math.log(raw) / Math.log(base));
   const step = base === 2 ? power * (raw > power ? 2 : 1) : [1, 2, 5, 10].map(m => m * power).find(s => s >= raw);
   const all = [];

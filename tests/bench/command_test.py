@@ -267,7 +267,7 @@ class design(in_folder):
             ("i/n", ["--shard", "3/2"]),
             ("i/n", ["--shard", "0/2"]),
             ("2/8", ["--shard", "2"]),
-            ("at most as many", ["-w", "context/slots", "--live", "1,8", "--shard", "2/2"]),
+            ("at most 1", ["-w", "context/slots", "--live", "1,8", "--shard", "2/2"]),
             ("a baseline", ["-w", "context/slots", "--baseline", "leaky"]),
             ("both", ["-w", "context/slots", "--baseline", "hybrid,static_pool"]),
             ("--full", ["--quick", "--full"]),
@@ -317,11 +317,10 @@ class bad_input(in_folder):
         self.assertIn("standard output", done.stderr)
 
     def test_output_that_cannot_be_written_is_refused_before_measuring(self):
-        start = time.monotonic()
+        # Progress would be a second line.
         self.refused(2, "folder", "run", "-o", str(self.path))
         self.refused(2, "/proc", "run", "-o", "/proc/run.json")
         self.refused(2, "no name", "run", "-o", "")
-        self.assertLess(time.monotonic() - start, 5)
 
     def test_no_command_is_said(self):
         self.refused(2, "subcommand", )
@@ -390,6 +389,25 @@ class interrupt(in_folder):
         for cell in seen["cells"]:
             self.assertEqual([s["block"] for s in cell["samples"]][:3], [0, 1, 2])
 
+    def test_a_signal_that_was_ignored_stays_so(self):
+        output = self.path / "run.json"
+        running = subprocess.Popen([ALLOCLAB, "run", *SLOTS, "--min-time", "1", "--blocks", "4", "-o", str(output)],
+                                   stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        while not running.stderr.readline().startswith(b"block 2 "):
+            self.assertIsNone(running.poll())
+        running.send_signal(signal.SIGHUP)
+        _, errors = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 0, errors)
+
+    def test_a_complete_file_with_failures_or_without_what_is_asked_is_not_called_good(self):
+        chosen = ["-w", "context/slots", "-s", "hybrid", "--live", "3", "--resume"]
+        output = self.path / "run.json"
+        seen = self.measure(*chosen)
+        self.refused(2, "no instructions", "run", *SHORT, *chosen, "--instructions", "-o", str(output))
+        seen["cells"][2].update(samples=[], error="ended by signal 9")
+        output.write_text(json.dumps(seen))
+        self.refused(3, "1 of its cells failed", "run", *SHORT, *chosen, "-o", str(output))
+
     def broken_off(self):
         """A run of 3 blocks whose last one reached only one of two groups whole, as it stands in its file."""
         arguments = ["-w", "context/slots", "-s", "hybrid,static_pool", "--live", "3,7", "--blocks", "3"]
@@ -450,7 +468,9 @@ class interrupt(in_folder):
         old = output.read_text()
         running = subprocess.Popen([ALLOCLAB, "run", "-w", "context/slots", "--min-time", "5000", "-o", str(output)],
                                    stderr=subprocess.PIPE)
-        time.sleep(1.5)
+        for line in running.stderr:
+            if line.startswith(b"counts:"):
+                break
         running.send_signal(signal.SIGTERM)
         _, errors = running.communicate(timeout=20)
         self.assertEqual(running.returncode, 3, errors)

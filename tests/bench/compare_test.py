@@ -94,6 +94,53 @@ class gates(with_files):
         self.assertIn("only in NEW", self.compared(0, less, made(), "--fail-if", "leaked>0", "--lenient").stdout)
         self.assertIn("nothing to hold", self.compared(1, less, made(), "--fail-if", "leaked>0").stdout)
 
+    def test_what_only_one_file_can_show_fails(self):
+        bare = made()
+        bare["cells"][2]["counters"].pop("leaked")
+        self.assertIn("BASE", self.compared(1, bare, made(), "--fail-if", "leaked>0").stdout)
+        broken = made()
+        broken["cells"][2].update(samples=[], counters={}, error="ended by signal 9")
+        self.assertIn("failed in BASE", self.compared(1, broken, made(), "--fail-if", "leaked>0").stdout)
+        self.compared(0, broken, made(), "--fail-if", "leaked>0", "--lenient")
+        lost = made()
+        for sample in lost["cells"][2]["samples"][:2]:
+            sample["value"] = None
+        self.assertIn("no number in NEW", self.compared(1, made(), lost, "--fail-if", "time>3%").stdout)
+        self.assertIn("by 1 cell of pool", self.compared(1, {**made(), "cells": made()["cells"][:2]}, made(),
+                                                         "--fail-if", "leaked>0").stderr)
+
+    def test_a_rise_to_the_limit_itself_passes(self):
+        for before, after, limit in [(100, 103, "3%"), (100, 110, "10%"), (10, 10.5, "5%")]:
+            self.compared(0, google([before] * 9), google([after] * 9), "--fail-if", f"time>{limit}")
+
+    def test_cells_of_a_sweep_that_changed_machines_have_no_common_time(self):
+        def merged(machine):
+            r = made()
+            r["machines"] = [{"name": m, "environment": [{"name": "machine", "value": m}]} for m in "ab"]
+            for cell in r["cells"]:
+                for sample in cell["samples"]:
+                    sample["machine"] = machine
+            return r
+        self.compared(0, merged(0), merged(0), "--fail-if", "time>3%")
+        self.assertIn("another machine", self.compared(4, merged(0), merged(1), "--fail-if", "time>3%").stderr)
+
+    def test_a_full_output_hides_no_failure(self):
+        new = made()
+        new["cells"][2]["counters"]["leaked"] = 1
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([ALLOCLAB, "compare", self.file("base.json", made()), self.file("new.json", new),
+                                   "--fail-if", "leaked>0"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 1)
+
+    def test_dev_stdout_is_appended_to(self):
+        base, log = self.file("base.json", made()), self.path / "log"
+        log.write_text("before\n")
+        with open(log, "a") as appended:
+            subprocess.run([ALLOCLAB, "compare", base, base, "--fail-if", "leaked>0", "--markdown", "-o", "/dev/stdout"],
+                           stdout=appended, timeout=60, check=True)
+        self.assertTrue(log.read_text().startswith("before\n"))
+        self.assertIn("gates passed", log.read_text())
+
     def test_nothing_to_gate_is_3_and_names_the_metrics_that_exist(self):
         done = self.compared(3, made(), made(), "--fail-if", "page_faults>0")
         self.assertIn("page_faults", done.stderr)

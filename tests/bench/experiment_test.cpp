@@ -205,6 +205,38 @@ TEST_F(experiment_test, a_run_broken_off_anywhere_and_resumed_has_the_same_sampl
     }
 }
 
+TEST_F(experiment_test, the_parts_are_means_over_the_samples_that_are_kept_wherever_the_run_was_broken_off) {
+    answer = [this](const std::string& name, const std::string& live, std::size_t n, outcome& o) {
+        if (order.size() >= ends_after) {  // the signal ends what measures, too
+            o = {};
+            return;
+        }
+        if (name == "steady" && live == "2" && n == 2) {
+            o = {};
+            o.error = "broke";  // and is tried once more when the run is resumed
+            return;
+        }
+        o.value += static_cast<double>(n % 5) / 10;
+        o.parts["build"] = o.value;
+    };
+    for (std::size_t cut = 1; cut < 48; ++cut) {
+        groups_of({"1", "2"});
+        taken.clear();
+        for (const std::size_t at : {cut, cut + 3, std::size_t{1'000'000}}) {
+            order.clear();
+            ends_after = at;
+            carry_out();
+        }
+        for (const report::cell& c : r.cells) {
+            double sum = 0;
+            for (const report::sample& s : c.samples) sum += s.value;
+            ASSERT_FALSE(c.samples.empty());
+            EXPECT_NEAR(c.parts.at("build"), sum / static_cast<double>(c.samples.size()), 1e-9)
+                << to_string(c) << ", cut after " << cut;
+        }
+    }
+}
+
 TEST_F(experiment_test, instructions_are_counted_where_asked_in_loops_of_one_thread) {
     carry_out();
     EXPECT_EQ(counted, 0u);

@@ -73,6 +73,22 @@ class merge(in_folder):
                          [(0, 0, 10), (0, 1, 11), (1, 0, 20), (1, 1, 21)])
         self.assertEqual(called(ALLOCLAB, "report", "-q", out).returncode, 0)
 
+    def test_a_shard_goes_with_shards_alone(self):
+        out = self.path / "out.json"
+        whole, shard = self.put("a.json", made()), self.put("b.json", made(shard="1/2", live="9"))
+        self.refused(2, "b.json", "shard 1/2", of=called(ALLOCLAB, "merge", out, whole, shard))
+        self.refused(2, "shard", of=called(ALLOCLAB, "merge", out, self.put("c.json", made(shard="1/300000000"))))
+
+    def test_no_merge_hides_a_leak(self):
+        runs = [made("m1"), made("m2")]
+        for run, leaked in zip(runs, [0, 99]):
+            run["cells"][0]["counters"] = {"leaked": leaked}
+        files = [self.put(f"{i}.json", run) for i, run in enumerate(runs)]
+        for i, order in enumerate([files, files[::-1]]):
+            out = self.path / f"out{i}.json"
+            self.assertEqual(called(ALLOCLAB, "merge", out, *order).returncode, 0)
+            self.assertEqual(json.loads(out.read_text())["cells"][0]["counters"]["leaked"], 99)
+
     def test_names_missing_shards_and_still_succeeds(self):
         out = self.path / "all.json"
         done = called(ALLOCLAB, "merge", out, self.put("a.json", made(shard="1/3")))

@@ -50,6 +50,14 @@ class report(unittest.TestCase):
         self.assertEqual(self.report(self.run_json, "-q").stdout, b"")
         self.assertEqual(self.names(self.path), FILES | {"run.json", "new"})
 
+    def test_its_input_is_never_what_it_writes_to(self):
+        for name in sorted(FILES):
+            source = self.path / name
+            shutil.copy(self.run_json, source)
+            self.assertIn(name, self.refused(source))
+            self.assertEqual(source.read_bytes(), self.run_json.read_bytes())
+            source.unlink()
+
     def test_only_writes_what_was_asked_for(self):
         self.assertEqual(self.report(self.run_json, "--only", "md,csv").stdout, b"")
         self.assertEqual(self.names(self.path), {"run.json", "report.md", "report.csv"})

@@ -160,16 +160,17 @@ TEST(merge_test, a_warning_of_one_fact_of_one_machine_is_said_once) {
                 ElementsAre("load at start: 2.1; busy", "cells: odd", "cells: even"));
 }
 
-TEST(merge_test, counters_that_differ_are_kept_from_the_first_with_a_warning_of_cell_and_values) {
+TEST(merge_test, counters_that_differ_are_kept_at_their_highest_with_a_warning_of_cell_and_values) {
     run a = small("one", 10), b = small("two", 20);
     for (run* r : {&a, &b})
         for (cell& c : r->cells) c.counters = {{"faults", r == &a ? 3.0 : 4.0}, {"peak", 64}, {"odd", NAN}};
     b.cells[1].counters["only here"] = 7;
     const run r = merge({{"a.json", a}, {"b.json", b}});
-    EXPECT_EQ(at(r, "pool", "8").counters.at("faults"), 3);
+    EXPECT_EQ(at(r, "pool", "8").counters.at("faults"), 4);
     EXPECT_EQ(at(r, "pool", "8").counters.at("only here"), 7);
-    EXPECT_THAT(r.warnings, ElementsAre("faults differs between runs in 2 cells, the first is kept: slots heap live=8: "
-                                        "3 in a.json, 4 in b.json"));
+    EXPECT_THAT(r.warnings,
+                ElementsAre("faults differs between runs in 2 cells, the highest is kept: slots heap live=8: "
+                            "3 in a.json, 4 in b.json"));
 }
 
 TEST(merge_test, means_of_parts_weigh_each_runs_blocks) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,8 @@ struct cell {
     std::string refusal;  ///< the strategy cannot do this: "full at 64 of 64 slots"
     std::string error;    ///< measuring failed: "ended by signal 11"
 };
+/// "context/slots hybrid live=63": which cell of a run it is.
+[[nodiscard]] std::string to_string(const cell& c);
 
 /// Where one tensor's memory lies while it lives: a rectangle of the offset x time map.
 struct placement {
@@ -123,6 +126,10 @@ struct run {
     std::vector<memory_map> maps;
 };
 
+/// The value of that name in an environment, "" where it has none.
+[[nodiscard]] std::string fact_of(const std::vector<std::pair<std::string, std::string>>& environment,
+                                  std::string_view name);
+
 /// A file that is no run: names the file, where in it, and what was expected.
 class bad_results : public std::runtime_error {
 public:
@@ -135,6 +142,10 @@ public:
 /// Non-finite numbers become null. Writes beside the target and renames, so a failure leaves what was there; throws
 /// std::system_error when the target cannot be written.
 void write_run(const run& r, const std::filesystem::path& file);
+
+/// The descriptor that a name like /dev/stdout, /dev/fd/3 or /proc/self/fd/3 stands for: it is written to as it is
+/// open, at its own place, and never replaced, even where it leads to a file.
+[[nodiscard]] std::optional<int> open_descriptor(const std::filesystem::path& file);
 
 /// Replaces `file` with `text` in one step (write beside it, rename); throws std::system_error.
 void write_file(const std::filesystem::path& file, const std::string& text);

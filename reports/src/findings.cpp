@@ -146,8 +146,8 @@ void judge_followers(finding& f, const chapter& ch, const std::string& first,
     };
     const std::size_t before = f.sentences.size();
     told("Not told apart from it: ", level);
-    told("Behind it in few settings, told apart in no other: ", behind);
-    told("Ahead of it in few settings, told apart in no other: ", ahead);
+    told("Slower than it in few settings, level in the others: ", behind);
+    told("Faster than it in few settings, level in the others: ", ahead);
     told("Faster than it in some settings, slower in others: ", either);
     if (next) {
         f.sentences.push_back(joined({words(f.sentences.size() == before ? "Runner-up: " : "Then: "),

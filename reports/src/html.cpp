@@ -58,7 +58,9 @@ std::string claims(const book& b, const shown_at& ids) {
     std::vector<std::string> counts;
     for (const ruling r : {ruling::holds, ruling::fails, ruling::depends, ruling::undecided, ruling::unmeasured}) {
         const auto n = std::count_if(all.begin(), all.end(), [&](const claim& c) { return c.ruled == r; });
-        if (n > 0) counts.push_back(fmt::format("{} {}", n, to_string(r)));
+        std::string_view word = to_string(r);
+        if (n > 1 && word.ends_with('s')) word.remove_suffix(1);  // 7 hold, 1 fails
+        if (n > 0) counts.push_back(fmt::format("{} {}", n, word));
     }
     for (const claim& c : all) (c.ruled == ruling::unmeasured ? others : measured) += drawn(c, ids);
     std::string out;

@@ -110,7 +110,7 @@ TEST(winner_test, is_said_to_be_ahead_only_where_most_settings_tell_the_two_apar
         cells.push_back(timed("hybrid", {{"live", live}}, 5));
         cells.push_back(timed("pool", {{"live", live}}, live == std::string("1") ? 6 : 5));
     }
-    EXPECT_THAT(sentences(with(std::move(cells)))[1], "Behind it in few settings, told apart in no other: pool.");
+    EXPECT_THAT(sentences(with(std::move(cells)))[1], "Slower than it in few settings, level in the others: pool.");
 }
 
 TEST(winner_test, is_no_control_and_no_twin_and_neither_of_them_is_the_slowest) {

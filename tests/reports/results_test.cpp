@@ -215,7 +215,7 @@ TEST_F(results_test, a_run_that_contradicts_itself_is_refused_with_its_place) {
     EXPECT_THAT(broken([](run& r) {
                     r.machines.clear();
                     for (cell& c : r.cells)
-                        for (sample& s : c.samples) s.machine = &c == &r.cells[0] ? 0 : 1;
+                        for (sample& s : c.samples) s.machine = &c == r.cells.data() ? 0 : 1;
                 }),
                 HasSubstr("/cells/1/samples/0/machine: expected the place of one of no /machines, found 1"));
 }

@@ -138,11 +138,13 @@ def includes(root: Path) -> Iterator[Fault]:
 
 
 DEVICE_WORDS = re.compile(r"\bdevice::\w*|\bsim_device\b|\bcuda\w*|\bcublas\w*")
+PAUSING_WORDS = re.compile(r"\b(Pause|Resume)Timing\b")
 MIMALLOC_WORDS = re.compile(r"\bmi_\w+|\blibmimalloc\w*|\bmimalloc(-\w+)?\.h\b")
 
 
 def names(root: Path) -> Iterator[Fault]:
-    """tensor names no device; of the public headers, source/mimalloc.hpp alone names mimalloc's symbols."""
+    """tensor names no device; of the public headers, source/mimalloc.hpp alone names mimalloc's symbols; no workload
+    pauses its timing, which costs some fifty times what is measured (google/benchmark#179)."""
     for file in filter(is_code, tree(root)):
         code = without_comments(text_of(root, file))
         if file.startswith("tensor/"):
@@ -151,6 +153,9 @@ def names(root: Path) -> Iterator[Fault]:
         if is_public(file) and not file.endswith("alloclab/source/mimalloc.hpp"):
             for number, word in matches(MIMALLOC_WORDS, code):
                 yield Fault(file, number, f"'{word}' belongs in source/mimalloc.hpp")
+        if file.startswith("bench/"):
+            for number, word in matches(PAUSING_WORDS, code):
+                yield Fault(file, number, f"no workload pauses its timing, but here is '{word}'; time a batch")
 
 
 # ---- public headers

@@ -54,6 +54,7 @@ PLANTS = [
     Plant("names", GRAPH, "inline int on(device::sim_device&);\n", 7, "names no device"),
     Plant("names", "tensor/src/graph.cpp", "const char quote = '\"'; // '\ncudaFree(p);\n", 2, "'cudaFree'"),
     Plant("names", SOURCE, "void mi_free(void*);\n", 6, "'mi_free' belongs"),
+    Plant("names", "bench/src/main.cpp", "void pair(state& s) { s.PauseTiming(); }\n", 3, "time a batch"),
     Plant("headers", SOURCE, "/* no\n */ \n# define MACRO 1\n", 8, "'# define MACRO'"),
     Plant("headers", "tensor/include/alloclab/tensor/new.hpp", "// new\n#ifndef NEW\n#endif\n", 1, "no #pragma once"),
     Plant("headers", "tensor/include/alloclab/tensor/new.hpp", "#pragma once\n", 1, "starts with a comment"),

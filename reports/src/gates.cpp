@@ -119,7 +119,7 @@ std::set<std::string> machines_of(const run& r) {
 std::set<std::string> machines_of(const run& r, const cell& c) {
     std::set<std::string> all;
     for (const sample& s : c.samples)
-        if (s.machine < r.machines.size()) all.insert(identity(r.machines[s.machine].environment));
+        all.insert(identity(s.machine < r.machines.size() ? r.machines[s.machine].environment : r.environment));
     return all;
 }
 
@@ -132,22 +132,22 @@ std::string why_times_differ(const run& base, const run& next) {
     const std::set<std::string> before = machines_of(base), after = machines_of(next);
     for (const auto& [name, machines] : {std::pair{"BASE", &before}, {"NEW", &after}})
         if (machines->contains("")) return fmt::format("{} does not say which machine it was measured on", name);
-    if (before == after && before.size() < 2) return "";
-    if (before == after) {  // a cell of a sweep may have been measured on any of them
-        const indexed there(next);
-        std::size_t moved = 0;
-        for (const cell& c : base.cells) {
-            const cell* other = there.find(key_of(c));
-            moved += other != nullptr && machines_of(base, c) != machines_of(next, *other);
-        }
-        return moved == 0 ? ""
-                          : fmt::format("{} cell{} measured on another machine than in BASE", moved,
-                                        moved == 1 ? " was" : "s were");
+    if (before != after) {
+        const auto named = [](const std::set<std::string>& all) {
+            return visible(listed(std::vector<std::string>(all.begin(), all.end())));
+        };
+        return fmt::format("measured on different machines: BASE on {}, NEW on {}", named(before), named(after));
     }
-    const auto named = [](const std::set<std::string>& all) {
-        return visible(listed(std::vector<std::string>(all.begin(), all.end())));
-    };
-    return fmt::format("measured on different machines: BASE on {}, NEW on {}", named(before), named(after));
+    // A cell of a sweep may have been measured on any of them; one without a time is lost, not moved.
+    const indexed there(next);
+    const auto moved = std::count_if(base.cells.begin(), base.cells.end(), [&](const cell& c) {
+        const cell* other = there.find(key_of(c));
+        return other != nullptr && !c.samples.empty() && !other->samples.empty() &&
+               machines_of(base, c) != machines_of(next, *other);
+    });
+    return moved == 0 ? ""
+                      : fmt::format("{} cell{} measured on another machine than in BASE", moved,
+                                    moved == 1 ? " was" : "s were");
 }
 
 class judging {
@@ -158,7 +158,7 @@ public:
     [[nodiscard]] const indexed& base() const { return base_; }
     [[nodiscard]] const indexed& next() const { return next_; }
 
-    /// nullopt where the base has no such figure.
+    /// nullopt where neither file has such a figure, nor the base an error in its place.
     [[nodiscard]] std::optional<change> judge_cell(const cell& c, const gate& g) const {
         const bool timed = g.metric == "time";
         const cell* next = next_.find(key_of(c));

@@ -202,8 +202,9 @@ void describe_machine(const json& context, run& r) {
     fact("host", "host_name");
     fact("cores", "num_cpus");
     // Runners of one service may all have one name.
-    if (const auto& facts = r.environment; facts.size() == 2 && !facts[0].second.empty())
-        r.environment.insert(r.environment.begin(), {"machine", facts[0].second + ", " + facts[1].second + " cores"});
+    const std::string host = fact_of(r.environment, "host"), cores = fact_of(r.environment, "cores");
+    if (!host.empty() && !cores.empty())
+        r.environment.emplace_back("machine", fmt::format("{}, {} cores", host, cores));
     fact("executable", "executable");
     fact("Google Benchmark", "library_version");
     fact("library build", "library_build_type");

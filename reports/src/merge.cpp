@@ -372,12 +372,10 @@ private:
             const auto [known, fresh] = to.counters.try_emplace(name, value);
             if (fresh || known->second == value || (std::isnan(known->second) && std::isnan(value))) continue;
             disagreement& d = disagreements_[name];
-            // Counters are worse when higher: no merge hides a leak.
-            const double worst = std::isnan(known->second) ? value : std::max(known->second, value);
             if (d.cells++ == 0)
                 d.first = fmt::format("{}: {} in {}, {} in {}", visible(to_string(c)), exact(known->second),
                                       visible(inputs[first].first), exact(value), visible(inputs[input].first));
-            if (!std::isnan(value)) known->second = worst;
+            known->second = std::fmax(known->second, value);  // worse when higher, so no merge hides a leak
         }
     }
 

@@ -123,6 +123,9 @@ class gates(with_files):
             return r
         self.compared(0, merged(0), merged(0), "--fail-if", "time>3%")
         self.assertIn("another machine", self.compared(4, merged(0), merged(1), "--fail-if", "time>3%").stderr)
+        lost = merged(0)
+        lost["cells"][2]["samples"] = []
+        self.assertIn("NEW", self.compared(1, merged(0), lost, "--fail-if", "time>3%").stdout)
 
     def test_a_full_output_hides_no_failure(self):
         new = made()

@@ -160,12 +160,19 @@ class sweep(in_folder):
         ssh = self.fake("ssh", 'while [[ $1 == -* ]]; do [[ $1 == -[ol] ]] && shift; shift; done\n'
                                f'echo "$1" >>{shlex.quote(str(self.path))}/hosts\n'
                                'shift; [[ $1 == -- ]] && shift; exec bash -c "$*"\n')
-        out = self.path / "out"
-        done = called(SWEEP, "-n", "3", "-j", "2", "--hosts", "alpha,beta", "-o", out, "--", *SMALL, PARALLEL_SSH=str(ssh))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertLessEqual({"alpha", "beta"}, set((self.path / "hosts").read_text().split()))
-        self.assertIn("disturb", done.stderr)
-        self.check_sweep(out)
+        shell = os.environ.get("SHELL")
+        self.addCleanup(lambda: os.environ.update({"SHELL": shell} if shell else {}))
+        for case in ["/bin/sh", None]:  # a CI job or cron has none
+            os.environ.pop("SHELL", None)
+            os.environ.update({"SHELL": case} if case else {})
+            with self.subTest(shell=case):
+                out = self.path / f"out {case is None}"
+                done = called(SWEEP, "-n", "3", "-j", "2", "--hosts", "alpha,beta", "-o", out, "--", *SMALL,
+                              PARALLEL_SSH=str(ssh))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertLessEqual({"alpha", "beta"}, set((self.path / "hosts").read_text().split()))
+                self.assertIn("disturb", done.stderr)
+                self.check_sweep(out)
 
     def test_reports_the_other_shards_when_one_fails_and_goes_on_with_it_later(self):
         self.parallel()

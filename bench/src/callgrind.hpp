@@ -10,7 +10,9 @@ namespace alloclab::bench {
 
 struct instruction_count {
     double per_operation = 0;
-    std::string error;  ///< "" when counted
+    double own = 0;            ///< of these, in this program; the others change with the libraries' versions
+    double library_calls = 0;  ///< from this program into a library, per operation
+    std::string error = {};    ///< "" when counted
 };
 
 /// Two runs of the cell's loop under callgrind that differ in the number of iterations alone; the difference of their

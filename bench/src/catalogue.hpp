@@ -70,31 +70,45 @@ struct axis {
     [[nodiscard]] const std::vector<std::string>& all() const noexcept { return full.empty() ? values : full; }
 };
 
+/// Why a strategy cannot be used on this system, "" when it can; one that says what it lacks is taken at its word.
+template <named S>
+[[nodiscard]] std::string absence() {
+    if (available<S>()) return "";
+    std::string why = "not available on this system";
+    if constexpr (requires { S::absence(); }) why.append(": ").append(S::absence());
+    return why;
+}
+
 struct family {
     struct entry {
         std::string strategy;
         std::function<measurement(const parameters&)> make;
-        bool (*available)();
+        std::string (*absence)();
+        description traits;
     };
     report::workload about;
     std::vector<axis> axes;
     std::vector<entry> entries;
+
+    /// Left out of a run that does not name it: other people's allocators are no choice of ours.
+    [[nodiscard]] bool only_when_asked() const noexcept { return about.kind == "peer"; }
 };
 
 class catalogue {
 public:
-    /// One entry for each strategy in `List` for which `applies(type_tag<S>)`; `make(type_tag<S>, parameters)` sets a
-    /// cell up. Ratios are formed to the first strategy of the list.
+    /// One entry for each strategy in `List` for which `applies(type_tag<S>)`, known when compiled, since no other need
+    /// fit `make(type_tag<S>, parameters)`, which sets a cell up. Ratios are formed to the first strategy of the list.
     template <class List, class Make, class Applies>
-    void add(report::workload about, std::vector<axis> axes, Make make, Applies applies) {
+    void add(report::workload about, std::vector<axis> axes, Make make, Applies) {
         family made{std::move(about), std::move(axes), {}};
         List::for_each([&](auto tag) {
             using S = typename decltype(tag)::type;
-            if (!applies(tag)) return;
-            if (made.about.baseline.empty()) made.about.baseline = std::string(std::string_view(S::name));
-            made.entries.push_back({std::string(std::string_view(S::name)),
-                                    [make, tag](const parameters& p) { return make(tag, p); },
-                                    &alloclab::available<S>});
+            if constexpr (Applies{}(type_tag<S>{})) {
+                if (made.about.baseline.empty()) made.about.baseline = std::string(std::string_view(S::name));
+                made.entries.push_back({std::string(std::string_view(S::name)),
+                                        [make, tag](const parameters& p) { return make(tag, p); }, &bench::absence<S>,
+                                        describe<S>()});
+            }
         });
         families_.push_back(std::move(made));
     }
@@ -119,10 +133,13 @@ void add_slot_workloads(catalogue& c);
 void add_context_workloads(catalogue& c);
 void add_extra_workloads(catalogue& c);
 void add_eval_workloads(catalogue& c);
+void add_peer_slot_workloads(catalogue& c);
+void add_peer_extra_workloads(catalogue& c);
+void add_peer_graph_workloads(catalogue& c);
 
 /// All of them.
 [[nodiscard]] const catalogue& everything();
-/// Every strategy of the registry.
+/// Every strategy of the registry, and those of the families of kind "peer" as that kind.
 [[nodiscard]] std::vector<report::strategy> registered_strategies();
 
 }  // namespace alloclab::bench

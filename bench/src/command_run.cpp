@@ -28,7 +28,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only
 struct run_options {
     plan what;
     std::vector<std::string> live, threads, models, others;
-    std::string output = "run.json";
+    std::string output = "run.json", preset;
     std::string blocks, precision, max_time, shard;
     std::size_t min_milliseconds = 10;
     bool no_twin = false;
@@ -95,7 +95,8 @@ void read_design(const run_options& o, plan& p) {
         if (d.most_blocks > 1000) throw bad_option("--blocks", o.blocks, expected);
     }
     d.precision = o.precision.empty() ? 0.03 : percentage("--precision", o.precision);
-    d.max_seconds = !o.max_time.empty() ? duration("--max-time", o.max_time) : p.full ? 0 : 300;
+    const double usual = p.of != nullptr ? 200 : 300;  // before its times, a preset counts under valgrind
+    d.max_seconds = !o.max_time.empty() ? duration("--max-time", o.max_time) : p.full ? 0 : usual;
     p.within_time = !o.max_time.empty();
     p.twin = !o.no_twin;
     if (o.shard.empty()) return;
@@ -144,15 +145,19 @@ int run(run_options options, const std::string& command) {
 
     std::vector<group> groups;
     try {
+        if (!options.preset.empty()) p.of = &find_preset(options.preset);
         read_design(options, p);
+        p.without_counted = on_path("valgrind").empty();
         groups = select(p);
         check_writable(options.output);
-        if (p.instructions && on_path("valgrind").empty())
+        if (p.instructions && p.without_counted)
             return complain(usage_error, "--instructions: expected valgrind on PATH, found none");
     } catch (const std::exception& e) {
         return complain(usage_error, e.what());
     }
     if (groups.empty()) return complain(failed, "no workload has a strategy that matches; see alloclab list");
+    if (p.of != nullptr && p.without_counted)
+        std::cerr << "note: no valgrind on PATH, so no instructions are counted for " << p.of->counted.workload << '\n';
 
     report::run r = prepared(p, groups);
     r.started = now_in_utc();
@@ -236,10 +241,15 @@ command add_run(CLI::App& app, int argc, char** argv) {
     const auto options = std::make_shared<run_options>();
     auto* parser = app.add_subcommand("run", "Measure and write run.json");
     parser
-        ->add_option("-w,--workload", options->what.workloads, "Names or patterns such as 'context/*'; all by default")
+        ->add_option("-w,--workload", options->what.workloads,
+                     "Names or patterns such as 'context/*'; all but peers/* by default")
         ->delimiter(',');
     parser->add_option("-s,--strategy", options->what.strategies, "Names or patterns; the baseline is added")
         ->delimiter(',');
+    parser
+        ->add_option("--preset", options->preset,
+                     "A selection with a name: peers, other people's allocators beside ours")
+        ->take_last();
     parser->add_option("--live", options->live, "Live counts instead of the workloads' own")->delimiter(',');
     parser->add_option("--threads", options->threads, "Thread counts, likewise")->delimiter(',');
     parser->add_option("--model", options->models, "Models, likewise; see alloclab list")->delimiter(',');

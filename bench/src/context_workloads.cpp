@@ -1,8 +1,5 @@
 // Whole contexts: one at a time, several threads, and the loads of whisper.cpp and llama.cpp.
-#include <algorithm>
 #include <atomic>
-#include <barrier>
-#include <chrono>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -16,40 +13,10 @@
 #include "keep.hpp"
 #include "observe.hpp"
 #include "slots.hpp"
+#include "together.hpp"
 
 namespace alloclab::bench {
 namespace {
-
-/// `live` contexts over a caller's buffer, as ggml_init makes them.
-template <class S>
-struct inhabited {
-    explicit inhabited(std::size_t live) {
-        for (std::size_t i = 0; i < live; ++i) held.push_back(home.make(options));
-    }
-    /// ggml_init and ggml_free of one more.
-    void once() noexcept {
-        const tensor::context_ptr made = home.try_make(options);
-        tensor::context* kept = made.get();
-        keep(kept);
-    }
-    /// Where the slots are watched.
-    template <class Round>
-    void observe(observations& seen, Round round) const {
-        observe_rounds(seen, round, home.slots());
-    }
-
-    std::vector<std::byte> buffer = std::vector<std::byte>(1024);
-    tensor::context_options options{.bytes = buffer.size(), .buffer = buffer};
-    tensor::contexts<S> home;
-    std::vector<tensor::context_ptr> held;
-};
-
-template <class S>
-measurement context_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
-    return batches<inhabited<S>, inhabited<watched<S>>>(live);
-}
 
 /// A context with a buffer of its own that is used again and again: reset, or freed and made anew.
 template <class S, class Buffers = malloc_source>
@@ -107,9 +74,7 @@ void observe_threads(std::size_t threads, std::size_t bytes, observations& seen)
     n["leaked"] = static_cast<double>(held().live);
 }
 
-// Each thread makes and drops contexts of its own with an owned buffer. All begin together behind a spin, so that
-// waking up is not in the time: from the first thread's first pair to the last one's last. Threads beyond the cores
-// take turns, and their waiting counts.
+// Each thread makes and drops contexts of its own with an owned buffer.
 template <class S>
 measurement context_threads(const parameters& p) {
     static constexpr std::size_t pairs = 5000;  // of each thread, per iteration
@@ -120,41 +85,16 @@ measurement context_threads(const parameters& p) {
     m.operations = pairs;
     m.times_itself = true;
     m.loop = [threads](benchmark::State& state) {
-        using clock = std::chrono::steady_clock;
         const auto home = std::make_unique<tensor::contexts<S>>();
-        std::vector<clock::time_point> first(threads), last(threads);
-        std::atomic<std::size_t> ready{0}, refused{0};
-        std::barrier gate(static_cast<std::ptrdiff_t>(threads + 1));
-        bool stop = false;  // written before the gate opens
-        const auto work = [&](std::size_t thread) {
-            for (;;) {
-                gate.arrive_and_wait();
-                if (stop) return;
-                ++ready;
-                while (ready.load() < threads) std::this_thread::yield();
-                first[thread] = clock::now();
-                for (std::size_t i = 0; i < pairs; ++i) {
-                    const tensor::context_ptr made = home->try_make({.bytes = bytes});
-                    tensor::context* kept = made.get();
-                    keep(kept);
-                    if (kept == nullptr) ++refused;
-                }
-                last[thread] = clock::now();
-                gate.arrive_and_wait();
+        std::atomic<std::size_t> refused{0};
+        time_together(state, threads, [&](std::size_t) {
+            for (std::size_t i = 0; i < pairs; ++i) {
+                const tensor::context_ptr made = home->try_make({.bytes = bytes});
+                tensor::context* kept = made.get();
+                keep(kept);
+                if (kept == nullptr) ++refused;
             }
-        };
-        std::vector<std::jthread> workers;
-        for (std::size_t t = 0; t < threads; ++t) workers.emplace_back(work, t);
-        for (auto _ : state) {
-            ready = 0;
-            gate.arrive_and_wait();
-            gate.arrive_and_wait();
-            const clock::duration all =
-                *std::max_element(last.begin(), last.end()) - *std::min_element(first.begin(), first.end());
-            state.SetIterationTime(std::chrono::duration<double>(all).count());
-        }
-        stop = true;
-        gate.arrive_and_wait();
+        });
         if (refused != 0) state.SkipWithError("a context was refused");
     };
     if (m.refusal.empty()) m.observe = [threads](observations& seen) { observe_threads<S>(threads, bytes, seen); };

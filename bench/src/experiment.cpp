@@ -121,10 +121,12 @@ private:
         if (x.settled) shown_.skip(later);
     }
 
+    [[nodiscard]] bool wants_instructions(const job& j) const { return plan_.instructions || j.counted; }
+
     void take_counts() {
         const auto lacks = [this](const place& x) {
             return !x.settled && ((x.cell->samples.empty() && !x.aside) ||
-                                  (plan_.instructions && !x.cell->counters.contains("instructions")));
+                                  (wants_instructions(*x.what) && !x.cell->counters.contains("instructions")));
         };
         std::size_t left = 0;
         for (const places& g : groups_)
@@ -161,7 +163,7 @@ private:
             if (!single.error.empty() || stopped()) return single;
             cell.latency = std::move(single.latency);
         }
-        if (plan_.instructions && o.has_time && o.refusal.empty() && !has_several_threads(j.where) &&
+        if (wants_instructions(j) && o.has_time && o.refusal.empty() && !has_several_threads(j.where) &&
             !cell.counters.contains("instructions")) {
             const instruction_count counted = with_.count_instructions(j);
             o.error = counted.error;

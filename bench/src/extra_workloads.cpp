@@ -2,6 +2,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "alloclab/device/tensor_extra.hpp"
 #include "alloclab/extra/offload_scope.hpp"
@@ -32,7 +33,7 @@ struct extras {
         if constexpr (embedded_extra_strategy<S>) e = find().acquire(life, &in_tensors[i]);
         else e = find().acquire(life);
         if (e == nullptr) return nullptr;
-        e->data[0] = this;
+        e->place(0, this);
         keep(e);
         return e;
     }
@@ -236,18 +237,33 @@ measurement growth_over_evals(const parameters& p) {
     };
 }
 
-template <class E>
+/// Those of the strategy with that name in `Strategies`.
+template <class Strategies>
+measurement evals_of(std::string_view strategy, std::size_t tensors) {
+    measurement made;
+    Strategies::for_each([&](auto tag) {
+        using S = typename decltype(tag)::type;
+        if (S::name == strategy) made = evals<S>(tensors);
+    });
+    return made;
+}
+
+/// Extras of type `All` are cleared at birth, of `Used` only the fields in use are written.
+template <class All, class Used>
 void add_evals(catalogue& c, std::string name, const std::string& size, std::string question, std::vector<axis> axes) {
-    c.add<extra_strategies<E>>({.name = std::move(name),
-                                .kind = "extra",
-                                .title = "Give each of an eval's tensors an extra of " + size + ", then end the eval",
-                                .question = std::move(question),
-                                .unit = "ns/extra",
-                                .baseline = "",
-                                .axis = "tensors"},
-                               std::move(axes), [](auto tag, const parameters& p) {
-                                   return evals<typename decltype(tag)::type>(number(p, "tensors"));
-                               });
+    c.add<extra_strategies<All>>({.name = std::move(name),
+                                  .kind = "extra",
+                                  .title = "Give each of an eval's tensors an extra of " + size + ", then end the eval",
+                                  .question = std::move(question),
+                                  .unit = "ns/extra",
+                                  .baseline = "",
+                                  .axis = "tensors"},
+                                 std::move(axes), [](auto tag, const parameters& p) {
+                                     using S = typename decltype(tag)::type;
+                                     const std::size_t tensors = number(p, "tensors");
+                                     return p.at("clear") == "all" ? evals<S>(tensors)
+                                                                   : evals_of<extra_strategies<Used>>(S::name, tensors);
+                                 });
 }
 
 }  // namespace
@@ -255,31 +271,38 @@ void add_evals(catalogue& c, std::string name, const std::string& size, std::str
 void add_extra_workloads(catalogue& c) {
     constexpr std::size_t most = 1'000'000;
     const axis few{"tensors", {"64", "1061"}, {"1061"}, 1, most};
-    add_evals<device::tensor_extra>(
+    const axis one{"tensors", {"1061"}, {"1061"}, 1, most, {"64", "1061"}};
+    const axis clear{"clear", {"all", "used"}, {"all", "used"}};
+    const axis rather_all{"clear", {"all", "used"}, {"all"}};
+    add_evals<device::tensor_extra, device::lazy_tensor_extra>(
         c, "extra/eval", "1152 bytes",
-        "What the bookkeeping of a GPU backend costs per tensor, by the number of tensors",
+        "What the bookkeeping of a GPU backend costs per tensor, by the number of tensors, and how much of it is left "
+        "when "
+        "only the fields in use are written instead of all cleared",
         {{.name = "heap", .values = {"aged"}, .quick = {"aged"}, .full = {"aged", "bare", "littered"}},
+         clear,
          {.name = "tensors",
-          .values = {"16", "64", "256", "1061", "8192"},
-          .quick = {"64", "1061", "8192"},
+          .values = {"64", "1061", "8192"},
+          .quick = {"64", "1061"},
           .lowest = 1,
           .highest = most,
           .full = {"16", "64", "256", "1061", "4096", "8192"}}});
-    add_evals<device::legacy_tensor_extra>(c, "extra/eval_256", "256 bytes, the size of mid-2023",
-                                           "How much of it is clearing memory", {few});
-    add_evals<device::compact_tensor_extra>(c, "extra/eval_72", "72 bytes, for one device",
-                                            "What is left when an extra has only the fields in use", {few});
+    add_evals<device::legacy_tensor_extra, device::lazy_legacy_tensor_extra>(
+        c, "extra/eval_256", "256 bytes, the size of mid-2023", "How much of it is clearing memory", {rather_all, one});
+    add_evals<device::compact_tensor_extra, device::lazy_compact_tensor_extra>(
+        c, "extra/eval_72", "72 bytes, for one device", "What is left when an extra has only the fields in use",
+        {rather_all, one});
     using strategies = extra_strategies<device::tensor_extra>;
-    c.add<strategies>({.name = "extra/first_eval",
-                       .kind = "extra",
-                       .title = "The first eval of a strategy just made, in a heap without a free page at hand",
-                       .question = "What a cold start costs, which reuse hides in all later evals",
-                       .unit = "ns/extra",
-                       .baseline = "",
-                       .axis = "tensors"},
-                      {{.name = "heap", .values = {"bare"}, .quick = {"bare"}, .full = {"bare", "aged", "littered"}},
-                       {"tensors", {"64", "1061"}, {"1061"}, 1, most}},
-                      [](auto tag, const parameters& p) { return first_evals<typename decltype(tag)::type>(p); });
+    c.add<strategies>(
+        {.name = "extra/first_eval",
+         .kind = "extra",
+         .title = "The first eval of a strategy just made, in a heap without a free page at hand",
+         .question = "What a cold start costs, which reuse hides in all later evals",
+         .unit = "ns/extra",
+         .baseline = "",
+         .axis = "tensors"},
+        {{.name = "heap", .values = {"bare"}, .quick = {"bare"}, .full = {"bare", "aged", "littered"}}, few},
+        [](auto tag, const parameters& p) { return first_evals<typename decltype(tag)::type>(p); });
     c.add<strategies>({.name = "extra/cold",
                        .kind = "extra",
                        .title = "One eval of 64 extras, caches warm or cold: after 4 MiB of other memory were written",

@@ -7,8 +7,8 @@
 namespace alloclab::bench {
 
 template <class T>
-inline void keep(T*& pointer) noexcept {
-    asm volatile("" : "+r"(pointer) : : "memory");
+inline void keep(T* pointer) noexcept {
+    asm volatile("" : : "r"(pointer) : "memory");
 }
 
 }  // namespace alloclab::bench

@@ -52,7 +52,7 @@ int parsed(int argc, char** argv) {
     CLI::App app{"Measures the memory strategies of tensor-graph runtimes, side by side"};
     app.name("alloclab");
     app.require_subcommand(1);
-    app.set_version_flag("--version", ALLOCLAB_VERSION);
+    app.set_version_flag("--version", ALLOCLAB_VERSION ", " ALLOCLAB_COMPILER ", " ALLOCLAB_BUILD_FLAGS);
     const std::array commands{add_list(app),  add_run(app, argc, argv), add_report(app), add_compare(app),
                               add_merge(app), add_doctor(app),          add_worker(app)};
     try {

@@ -13,12 +13,37 @@
 namespace alloclab::bench {
 namespace {
 
+const std::vector<preset> presets{
+    {.name = "peers",
+     .parts = {{.workload = "peers/*"},
+               // How much of an eval that computes the figures of the others are.
+               {.workload = "eval/extras", .strategies = {"bump_arena"}, .values = {{"model", {"llama-2-7b-small"}}}}},
+     .counted = {.workload = "peers/slots", .values = {{"live", {"0"}}}}},
+};
+
 bool is_pattern(const std::string& text) { return text.find_first_of("*?[") != std::string::npos; }
 
 bool chosen(const std::vector<std::string>& wanted, const std::string& name) {
     return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& pattern) {
                return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
            });
+}
+
+const preset::part* part_of(const plan& p, const std::string& workload) {
+    if (p.of == nullptr) return nullptr;
+    for (const preset::part& part : p.of->parts)
+        if (chosen({part.workload}, workload)) return &part;
+    return nullptr;
+}
+
+bool takes_part(const plan& p, const family& f) {
+    if (!chosen(p.workloads, f.about.name)) return false;
+    return p.of != nullptr ? part_of(p, f.about.name) != nullptr : !p.workloads.empty() || !f.only_when_asked();
+}
+
+bool takes_part(const plan& p, const family& f, const std::string& strategy) {
+    const preset::part* part = part_of(p, f.about.name);
+    return chosen(p.strategies, strategy) && (part == nullptr || chosen(part->strategies, strategy));
 }
 
 template <class Names>
@@ -58,14 +83,24 @@ void check_value(const axis& a, const std::string& value) {
         throw wrong("a whole number from " + std::to_string(a.lowest) + " to " + std::to_string(a.highest));
 }
 
+bool is_counted(const plan& p, const job& j) {
+    if (p.of == nullptr || p.without_counted) return false;
+    const auto& [workload, strategies, values] = p.of->counted;
+    return chosen({workload}, j.workload) && chosen(strategies, j.strategy) &&
+           std::all_of(values.begin(), values.end(),
+                       [&](const auto& axis) { return chosen(axis.second, j.where.at(axis.first)); });
+}
+
 std::vector<parameters> combinations(const family& f, const plan& p) {
     std::vector<parameters> all{{}};
+    const preset::part* part = part_of(p, f.about.name);
     for (const axis& a : f.axes) {
-        const auto asked = p.values.find(a.name);
-        const auto& values = asked != p.values.end() ? asked->second : p.quick ? a.quick : p.full ? a.all() : a.values;
+        const std::vector<std::string>* values = &(p.quick ? a.quick : p.full ? a.all() : a.values);
+        if (part != nullptr && part->values.contains(a.name)) values = &part->values.at(a.name);
+        if (const auto asked = p.values.find(a.name); asked != p.values.end()) values = &asked->second;
         std::vector<parameters> longer;
         for (const parameters& shorter : all)
-            for (const std::string& value : values) {
+            for (const std::string& value : *values) {
                 longer.push_back(shorter);
                 longer.back()[a.name] = value;
             }
@@ -93,7 +128,7 @@ void check_names(const plan& p) {
     std::set<std::string> used, of_chosen;
     bool any = false;
     for (const family& f : everything().families()) {
-        if (!chosen(p.workloads, f.about.name)) continue;
+        if (!takes_part(p, f)) continue;
         any = true;
         for (const auto& e : f.entries) of_chosen.insert(e.strategy);
         for (const axis& a : f.axes)
@@ -146,6 +181,15 @@ std::vector<group> share_of(const plan& p, const std::vector<group>& all) {
 
 }  // namespace
 
+const preset& find_preset(const std::string& name) {
+    std::vector<std::string> names;
+    for (const preset& each : presets) {
+        if (each.name == name) return each;
+        names.push_back(each.name);
+    }
+    throw unknown_name("no preset \"" + name + "\"; there are " + listed(names));
+}
+
 std::string baseline_of(const plan& p, const family& f) {
     const std::string* found = nullptr;
     for (const std::string& name : p.baselines) {
@@ -163,9 +207,9 @@ std::vector<group> select(const plan& p) {
     check_names(p);
     std::vector<group> groups;
     for (const family& f : everything().families()) {
-        if (!chosen(p.workloads, f.about.name)) continue;
+        if (!takes_part(p, f)) continue;
         if (std::none_of(f.entries.begin(), f.entries.end(),
-                         [&](const auto& e) { return chosen(p.strategies, e.strategy); }))
+                         [&](const auto& e) { return takes_part(p, f, e.strategy); }))
             continue;
         const std::string base = baseline_of(p, f);
         for (const parameters& where : combinations(f, p)) {
@@ -176,10 +220,11 @@ std::vector<group> select(const plan& p) {
             if (p.twin) side_by_side.push_back(one);
             one.twin = false;
             for (const auto& e : f.entries)
-                if (e.strategy != base && chosen(p.strategies, e.strategy)) {
+                if (e.strategy != base && takes_part(p, f, e.strategy)) {
                     one.strategy = e.strategy;
                     side_by_side.push_back(one);
                 }
+            for (job& each : side_by_side) each.counted = is_counted(p, each);
             groups.push_back(std::move(side_by_side));
         }
     }
@@ -200,6 +245,10 @@ report::run prepared(const plan& p, const std::vector<group>& groups) {
             cell.strategy = j.twin ? twin_name(j.strategy) : j.strategy;
             cell.parameters = j.where;
         }
+    const auto has_peers = [&used](const family& f) { return f.about.kind == "peer" && used.contains(f.about.name); };
+    const auto& families = everything().families();
+    if (std::none_of(families.begin(), families.end(), has_peers))
+        std::erase_if(r.strategies, [](const report::strategy& s) { return s.kind == "peer"; });
     std::set<std::pair<std::string, std::string>> twins;
     for (const family& f : everything().families()) {
         if (!used.contains(f.about.name)) continue;

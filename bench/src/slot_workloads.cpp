@@ -37,7 +37,7 @@ struct occupied {
     occupied(const occupied&) = delete;
     occupied& operator=(const occupied&) = delete;
 
-    void once() noexcept {
+    [[gnu::always_inline]] void once() noexcept {
         void* slot = take(strategy);
         keep(slot);
         strategy.release(slot);

@@ -10,6 +10,8 @@
 #include "alloclab/registry.hpp"
 #include "alloclab/tensor/context.hpp"
 #include "catalogue.hpp"
+#include "keep.hpp"
+#include "observe.hpp"
 
 namespace alloclab::bench {
 
@@ -34,8 +36,9 @@ template <class Of, class Watched, class How>
     m.operations = batch;
     m.loop = [how](benchmark::State& state) {
         const auto all = std::make_unique<Of>(how);
+        Of& one = *all;  // the pointer itself lies where keep() says that anything may have changed
         for (auto _ : state)
-            for (std::size_t i = 0; i < batch; ++i) all->once();
+            for (std::size_t i = 0; i < batch; ++i) one.once();
     };
     m.single = [how] { return [all = std::make_shared<Of>(how)] { all->once(); }; };
     m.observe = [how](observations& seen) {
@@ -45,6 +48,37 @@ template <class Of, class Watched, class How>
         });
     };
     return m;
+}
+
+/// `live` contexts over a caller's buffer, as ggml_init makes them.
+template <class S>
+struct inhabited {
+    explicit inhabited(std::size_t live) {
+        for (std::size_t i = 0; i < live; ++i) held.push_back(home.make(options));
+    }
+    /// ggml_init and ggml_free of one more.
+    [[gnu::always_inline]] void once() noexcept {
+        tensor::context_ptr made = home.try_make(options);
+        tensor::context* kept = made.get();
+        keep(kept);
+    }
+    /// Where the slots are watched.
+    template <class Round>
+    void observe(observations& seen, Round round) const {
+        observe_rounds(seen, round, home.slots());
+    }
+
+    std::vector<std::byte> buffer = std::vector<std::byte>(1024);
+    tensor::context_options options{.bytes = buffer.size(), .buffer = buffer};
+    tensor::contexts<S> home;
+    std::vector<tensor::context_ptr> held;
+};
+
+template <class S>
+measurement context_pairs(const parameters& p) {
+    const std::size_t live = number(p, "live");
+    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
+    return batches<inhabited<S>, inhabited<watched<S>>>(live);
 }
 
 }  // namespace alloclab::bench

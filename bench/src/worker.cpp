@@ -111,7 +111,8 @@ outcome measure(const job& j) {
     if (f == nullptr) return result.error = "no workload " + j.workload, result;
     for (const family::entry& e : f->entries) {
         if (e.strategy != j.strategy) continue;
-        if (!e.available()) return result.refusal = "not available on this system", result;
+        result.refusal = e.absence();
+        if (!result.refusal.empty()) return result;
         const auto heap = j.where.find("heap");
         prepare_heap(heap == j.where.end() ? "aged" : heap->second);
         const measurement m = e.make(j.where);

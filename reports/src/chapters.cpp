@@ -242,9 +242,10 @@ std::string full_label(std::string_view key) {
 const std::string& title_of(const workload& w) { return w.title.empty() ? w.name : w.title; }
 
 std::string short_name(const workload& w) {
-    const std::string lead = w.kind + '/';
-    return w.name.size() > lead.size() && w.name.compare(0, lead.size(), lead) == 0 ? w.name.substr(lead.size())
-                                                                                    : w.name;
+    for (const std::string& lead : {w.kind + '/', w.kind + "s/"}) {
+        if (w.name.size() > lead.size() && w.name.starts_with(lead)) return w.name.substr(lead.size());
+    }
+    return w.name;
 }
 
 }  // namespace alloclab::report

@@ -131,7 +131,7 @@ struct share {
 [[nodiscard]] std::string full_label(std::string_view key);
 [[nodiscard]] bool counts_bytes(std::string_view key);
 [[nodiscard]] const std::string& title_of(const workload& w);
-/// The name without its kind: "slots" for "context/slots" among context strategies.
+/// The name without its kind: "slots" for "context/slots" among context strategies, for "peers/slots" among peers.
 [[nodiscard]] std::string short_name(const workload& w);
 
 }  // namespace alloclab::report

@@ -27,6 +27,8 @@ struct exhibit {
 
 /// Strategies of one kind by workload.
 [[nodiscard]] exhibit standings_exhibit(const book& b, const std::string& kind);
+/// The bars' ratios with their intervals against the limits; counts stand in the table alone.
+[[nodiscard]] exhibit bars_exhibit(const bar_list& list);
 /// Strategies by panel, for a chapter that has too many to read one after the other.
 [[nodiscard]] table overview_table(const chapter& ch);
 

@@ -51,6 +51,27 @@ exhibit standings_exhibit(const book& b, const std::string& of) {
     return e;
 }
 
+exhibit bars_exhibit(const bar_list& list) {
+    exhibit e{{}, bars_table(list)};
+    std::vector<std::string> rows;
+    for (const bar& b : list.bars) {
+        if (b.counted || !(b.value > 0.0)) continue;
+        rows.push_back(json(fields{{"label", json_string(b.figure)},
+                                   {"where", json_string(b.where)},
+                                   {"ratio", json(b.value)},
+                                   {"low", b.bounds ? json(b.bounds->low) : "null"},
+                                   {"high", b.bounds ? json(b.bounds->high) : "null"},
+                                   {"bar", json(b.held_to.bar)},
+                                   {"stretch", json(b.held_to.stretch)},
+                                   {"least", b.held_to.at_least ? "true" : "false"},
+                                   {"verdict", json_string(to_string(b.graded))}}));
+    }
+    if (!rows.empty())
+        e.charts.push_back({"Ratios with their intervals; the bar allows what is shaded, the tick is the stretch",
+                            json(fields{{"kind", json_string("limits")}, {"rows", json(rows)}})});
+    return e;
+}
+
 table overview_table(const chapter& ch) {
     table t{"Ratio to " + ch.on->baseline + " in every setting" +
                 (ch.on->axis.empty() ? "" : ", geometric mean over " + label(ch.on->axis)),

@@ -64,8 +64,9 @@ std::string drawn(const entry& e, const column& c, bool row_heading) {
                                                                      : "wide",
                                         e.tone ? " " : "", e.tone ? to_string(*e.tone) : "");
     if (row_heading) {
-        return fmt::format("<th scope=\"row\"{}>{}</th>", attributes,
-                           c.as == column::kind::name ? name(e.text, e.control) : html(e.text));
+        return fmt::format("<th scope=\"row\"{}>{}{}</th>", attributes,
+                           c.as == column::kind::name ? name(e.text, e.control) : html(e.text),
+                           e.detail.empty() ? "" : "<small>" + breakable(e.detail) + "</small>");
     }
     return fmt::format("<td{}>{}{}</td>", attributes, e.tone ? spoken(e.text) : html(grouped(e.text)),
                        e.detail.empty() ? "" : "<small>" + spoken(e.detail) + "</small>");

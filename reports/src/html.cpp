@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "alloclab/report/writers.hpp"
+#include "bars.hpp"
 #include "claims.hpp"
 #include "elements.hpp"
 #include "page.hpp"
@@ -37,19 +38,42 @@ std::string drawn(const book& b, const finding& f) {
     return out + "</dd></div>\n";
 }
 
-/// What shows a claim: the first chart of its workload's chapter, with its table; else the chapter.
+/// What shows a claim or a bar: the first chart of its workload's chapter, with its table; else the chapter.
 using shown_at = std::map<const workload*, std::string>;
 
-std::string drawn(const claim& c, const shown_at& ids) {
-    std::string out = fmt::format("<li id=\"claim-{}\"><p class=\"ruling {}\">{}</p><div><p class=\"says\">{}</p>",
-                                  html(c.id), to_string(c.ruled), to_string(c.ruled), html(capital(c.says)));
+/// A claim or a bar as an item of its list.
+struct item {
+    std::string id = {}, tone = {}, ruled = {}, says = {};
+    std::vector<sentence> evidence = {};
+    sentence flips = {};
+    const workload* on = nullptr;
+    std::string source = {};
+};
+
+std::string drawn(const item& c, const shown_at& ids) {
+    std::string out =
+        fmt::format("<li{}><p class=\"ruling {}\">{}</p><div><p class=\"says\">{}</p>",
+                    c.id.empty() ? "" : fmt::format(" id=\"{}\"", html(c.id)), c.tone, c.ruled, html(capital(c.says)));
     for (const sentence& s : c.evidence) out += "<p>" + drawn(s) + "</p>";
     if (!c.flips.empty()) out += "<p class=\"flips\">" + drawn(c.flips) + "</p>";
     std::vector<std::string> ends;
     if (const auto at = ids.find(c.on); at != ids.end())
         ends.push_back(fmt::format("<a href=\"#{}\">{}</a>", at->second, html(title_of(*c.on))));
     if (!c.source.empty()) ends.push_back("said in " + html(c.source));
-    return out + fmt::format("<p class=\"soft\">{}</p></div></li>\n", fmt::join(ends, " · "));
+    return out + (ends.empty() ? "" : fmt::format("<p class=\"soft\">{}</p>", fmt::join(ends, " · "))) +
+           "</div></li>\n";
+}
+
+std::string list_of(const std::string& items) { return "<ol class=\"claims\">\n" + items + "</ol>\n"; }
+std::string not_measured(const std::string& items) {
+    if (items.empty()) return "";
+    return "<details><summary>Not measured in this run</summary>\n" + list_of(items) + "</details>\n";
+}
+
+std::string section(const char* id, const char* title, const std::string& body) {
+    return fmt::format(
+        "<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n", id, title,
+        body);
 }
 
 std::string claims(const book& b, const shown_at& ids) {
@@ -62,24 +86,51 @@ std::string claims(const book& b, const shown_at& ids) {
         if (n > 1 && word.ends_with('s')) word.remove_suffix(1);  // 7 hold, 1 fails
         if (n > 0) counts.push_back(fmt::format("{} {}", n, word));
     }
-    for (const claim& c : all) (c.ruled == ruling::unmeasured ? others : measured) += drawn(c, ids);
-    std::string out;
-    if (!measured.empty()) {
-        out += fmt::format(
-            "<p class=\"question\">What was said in the discussions that this project came from, put to this run: "
-            "{}.</p>\n<ol class=\"claims\">\n{}</ol>\n",
-            fmt::join(counts, ", "), measured);
-    } else {
-        out += "<p class=\"question\">This run has no two cells that any of the claims could be put to.</p>\n";
+    for (const claim& c : all) {
+        const std::string ruled(to_string(c.ruled));
+        (c.ruled == ruling::unmeasured ? others : measured) +=
+            drawn(item{"claim-" + c.id, ruled, ruled, c.says, c.evidence, c.flips, c.on, c.source}, ids);
     }
-    if (!others.empty())
-        out += fmt::format(
-            "<details><summary>Not measured in this run</summary>\n<ol class=\"claims\">\n{}</ol></details>\n", others);
-    return out;
+    if (measured.empty() && has_peers(b)) return "";  // such a run was not made for them
+    const std::string lead =
+        measured.empty()
+            ? "<p class=\"question\">This run has no two cells that any of the claims could be put to.</p>\n"
+            : fmt::format(
+                  "<p class=\"question\">What was said in the discussions that this project came from, put to "
+                  "this run: {}.</p>\n{}",
+                  fmt::join(counts, ", "), list_of(measured));
+    return section("claims", "Claims under test", lead + not_measured(others));
+}
+
+std::string bars(const book& b, const shown_at& ids, sheet& page) {
+    const bar_list list = bars_of(b);
+    if (list.bars.empty()) return "";
+    std::string told, others;
+    std::vector<std::string> counts;
+    for (const grade g : {grade::missed, grade::undecided, grade::reached, grade::stretch, grade::unmeasured}) {
+        const auto n = std::count_if(list.bars.begin(), list.bars.end(), [&](const bar& x) { return x.graded == g; });
+        if (n > 0) counts.push_back(fmt::format("{} {}", n, to_string(g)));
+    }
+    for (const bar& x : list.bars) {
+        const char* tone = x.graded == grade::missed       ? "fails"
+                           : x.graded == grade::undecided  ? "undecided"
+                           : x.graded == grade::unmeasured ? "unmeasured"
+                                                           : "holds";
+        if (!x.evidence.empty())
+            (x.graded == grade::unmeasured ? others : told) +=
+                drawn(item{"", tone, std::string(to_string(x.graded)), x.figure, x.evidence, {}, x.on}, ids);
+    }
+    return section("bars", "Bars",
+                   fmt::format("<p class=\"question\">What the fastest strategies are held to, beside other people's "
+                               "allocators and the same work without one: {}.</p>\n",
+                               fmt::join(counts, ", ")) +
+                       page.draw(bars_exhibit(list), {.classes = "held"}) +
+                       (list.eval.empty() ? "" : "<p class=\"soft\">" + drawn(list.eval) + "</p>\n") +
+                       (told.empty() ? "" : list_of(told)) + not_measured(others));
 }
 
 /// Links to the chapters by their short names, a line for each kind of strategy.
-std::string contents(const book& b) {
+std::string contents(const book& b, const std::string& first) {
     std::string out = "<nav aria-label=\"Contents\"><dl>\n";
     for (const std::string& kind : kinds(b)) {
         out += fmt::format("<div><dt>{}</dt><dd>", html(kind.empty() ? "workloads" : kind));
@@ -91,12 +142,12 @@ std::string contents(const book& b) {
         out += "</dd></div>\n";
     }
     return out + fmt::format(
-                     "<div><dt>report</dt><dd><a href=\"#claims\">Claims</a> {}<a href=\"#method\">How it was "
+                     "<div><dt>report</dt><dd>{}{}<a href=\"#method\">How it was "
                      "judged</a> <a href=\"#run\">The run</a></dd></div>\n</dl></nav>\n",
-                     b.of.maps.empty() ? "" : "<a href=\"#maps\">Activation plans</a> ");
+                     first, b.of.maps.empty() ? "" : "<a href=\"#maps\">Activation plans</a> ");
 }
 
-std::string verdicts(const book& b, sheet& page) {
+std::string verdicts(const book& b, const std::string& first, sheet& page) {
     if (b.chapters.empty()) return "<p>This run holds no cells, so there is nothing to compare.</p>";
     std::string out = "<dl class=\"findings\">\n";
     for (const finding& f : b.leaks) out += drawn(b, f);
@@ -113,7 +164,7 @@ std::string verdicts(const book& b, sheet& page) {
         "<p class=\"soft\"><span class=\"faster\">▼ faster</span>, <span class=\"slower\">▲ slower</span>, = "
         "same, ? inconclusive. A ratio of 0.50 is half the baseline's time; full is a setting that the strategy has no "
         "room for.</p>\n";
-    return out + contents(b);
+    return out + contents(b, first);
 }
 
 std::string drawn(const chapter& ch, const panel& p, sheet& page) {
@@ -247,14 +298,20 @@ std::string to_html(const run& r, const std::filesystem::path& assets) {
         ids[ch.on] = page.exhibits() > before ? fmt::format("exhibit-{}", before + 1) : id_of(b, ch.on);
     }
     chapters += maps(r, page);
+    const std::string ruled = claims(b, ids), held = bars(b, ids, page);
+    const std::string links = std::string(ruled.empty() ? "" : "<a href=\"#claims\">Claims</a> ") +
+                              (held.empty() ? "" : "<a href=\"#bars\">Bars</a> ");
 
     const std::map<std::string_view, std::string> filled{
         {"when", r.started.empty() ? "" : ", " + html(r.started)},
         {"style", std::string(page_style)},
         {"facts", facts(r)},
         {"notes", notes(b, with_charts)},
-        {"claims", claims(b, ids)},
-        {"verdicts", verdicts(b, page)},
+        {"first", !ruled.empty()  ? "claims"
+                  : !held.empty() ? "bars"
+                                  : "verdicts"},
+        {"claims", ruled + held},
+        {"verdicts", verdicts(b, links, page)},
         {"chapters", chapters},
         {"method", how(b, page)},
         {"run", page.draw(environment_table(r)) + page.draw(machines_table(r)) + page.draw(strategies_table(r))},

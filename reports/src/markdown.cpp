@@ -124,14 +124,14 @@ std::string drawn(const chapter& ch, depth to) {
     return folded(fmt::format("{} ({})", title_of(*ch.on), ch.on->name), body);
 }
 
-std::string opening(const book& b, const std::vector<claim>& claims) {
+std::string opening(const book& b, const std::vector<claim>& claims, const bar_list& bars) {
     std::string out = "## alloclab: memory strategies side by side\n\n";
     for (const notice& n : notices(b)) out += fmt::format("> **{}:** {}\n\n", escaped(n.lead), escaped(n.text));
     if (b.chapters.empty()) return out + "This run holds no cells.\n";
     for (const finding& f : b.leaks) out += fmt::format("- :red_circle: {}", drawn(f).substr(2));
     for (const finding& f : b.findings) out += drawn(f);
     if (b.null.rows > 0) out += fmt::format("- {}\n", escaped(in_words(b.null)));
-    return out + '\n' + drawn(claims_table(claims)) + drawn(verdicts_table(b)) +
+    return out + '\n' + drawn(claims_table(claims)) + drawn(bars_table(bars)) + drawn(verdicts_table(b)) +
            "▼ faster, ▲ slower, = same, ? inconclusive, full: no room; a ratio below 1 is faster\n\n";
 }
 
@@ -147,6 +147,18 @@ std::string evidence(const std::vector<claim>& claims) {
     if (const auto ids = unmeasured(claims); !ids.empty())
         out += fmt::format("- Not measured by this run: {}\n", escaped(listed(ids)));
     return folded("Claims: the figures", out + '\n');
+}
+
+std::string evidence(const bar_list& list) {
+    std::string out;
+    for (const bar& x : list.bars) {
+        if (x.evidence.empty()) continue;
+        out += fmt::format("- {}, {}:", escaped(capital(x.figure)), to_string(x.graded));
+        for (const sentence& s : x.evidence) out.append(1, ' ').append(drawn(s));
+        out += '\n';
+    }
+    if (!list.eval.empty()) out += "- " + drawn(list.eval) + '\n';
+    return folded("Bars: the figures", out.empty() ? "" : out + '\n');
 }
 
 std::string standings(const book& b) {
@@ -182,9 +194,10 @@ std::string markdown_folded(const std::string& summary, const std::string& body)
 std::string to_markdown(const run& r) {
     const book b(r);
     const auto claims = claims_of(b);
-    const std::string first = opening(b, claims);
+    const bar_list bars = bars_of(b);
+    const std::string first = opening(b, claims, bars);
     if (b.chapters.empty()) return shortened(first);
-    const std::string details = evidence(claims) + standings(b), last = about(b);
+    const std::string details = evidence(claims) + evidence(bars) + standings(b), last = about(b);
     std::string out;
     for (const depth to : {depth::whole, depth::times, depth::outages, depth::nothing}) {
         out = first;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bars.hpp"
 #include "claims.hpp"
 #include "findings.hpp"
 #include "text.hpp"
@@ -61,6 +62,10 @@ struct table {
 [[nodiscard]] table claims_table(const std::vector<claim>& claims);
 /// The ids of those.
 [[nodiscard]] std::vector<std::string> unmeasured(const std::vector<claim>& claims);
+
+/// Every bar with its figure, interval, limits and grade, and as far as the run has them instructions and shares of an
+/// eval.
+[[nodiscard]] table bars_table(const bar_list& list);
 
 /// Strategies by place on the axis; without an axis by median, ratio, interval and verdict. Without a row where nothing
 /// was to be timed.

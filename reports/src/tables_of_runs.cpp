@@ -152,6 +152,39 @@ std::vector<std::string> unmeasured(const std::vector<claim>& claims) {
     return ids;
 }
 
+table bars_table(const bar_list& list) {
+    const auto any = [&](auto has) { return std::any_of(list.bars.begin(), list.bars.end(), has); };
+    const bool counted = any([](const bar& b) { return b.instructions.has_value(); });
+    const bool shared = any([](const bar& b) { return b.share.has_value(); });
+    table t{"Bars: ratios of times in this run against what they are held to",
+            {{"figure", kind::text}, {"verdict", kind::text}, {"measured"}, {"interval"}, {"bar"}, {"stretch"}},
+            {}};
+    if (counted) t.columns.push_back({"instructions"});
+    if (shared) t.columns.push_back({"of an eval"});
+    for (const bar& b : list.bars) {
+        const char* sign = b.held_to.at_least ? "≥ " : "≤ ";
+        const auto text = [](const std::optional<double>& v) { return v ? figure(*v) : "–"; };
+        const verdict tone = b.graded == grade::missed                                  ? verdict::slower
+                             : b.graded == grade::reached || b.graded == grade::stretch ? verdict::faster
+                                                                                        : verdict::inconclusive;
+        std::vector<entry> row{
+            {.text = b.figure, .detail = b.where},
+            {.text = std::string(to_string(b.graded)), .tone = tone},
+            {.text = text(b.value)},
+            {.text =
+                 b.counted || !b.bounds ? "–" : fmt::format("{} to {}", figure(b.bounds->low), figure(b.bounds->high))},
+            {.text = sign + exact(b.held_to.bar)},
+            {.text = b.held_to.stretch ? sign + exact(*b.held_to.stretch) : "–"}};
+        if (counted)
+            row.push_back(
+                {.text = text(b.instructions),
+                 .detail = b.instructions && b.their_instructions ? "to " + figure(*b.their_instructions) : ""});
+        if (shared) row.push_back({.text = b.share ? percent(*b.share) : "–", .detail = b.per_eval});
+        t.rows.push_back(std::move(row));
+    }
+    return t;
+}
+
 table maps_table(const run& r) {
     table t{"Activation plans", {{"plan", kind::text}, {"steps"}, {"tensors"}}, {}};
     double largest = 0;

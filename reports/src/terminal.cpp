@@ -104,6 +104,17 @@ std::string to_terminal(const run& r, bool colour) {
         if (const auto ids = unmeasured(claims); !ids.empty())
             out += fmt::format("  Not measured by this run: {}.\n\n", visible(listed(ids)));
     }
+    if (const bar_list list = bars_of(b); !list.bars.empty()) {
+        out += drawn(bars_table(list), paint);
+        for (const bar& x : list.bars) {
+            if (x.evidence.empty()) continue;
+            std::string told;
+            for (const sentence& s : x.evidence) told += ' ' + plain(s);
+            out += visible(fmt::format("  {}, {}:{}", capital(x.figure), to_string(x.graded), told)) + '\n';
+        }
+        if (!list.eval.empty()) out += "  " + visible(plain(list.eval)) + '\n';
+        out += '\n';
+    }
     if (b.null.rows > 0) out += visible(in_words(b.null)) + '\n';
     return out +
            "▼ faster, ▲ slower, = same, ? inconclusive, full: no room; ratios to the baseline, below 1 is faster\n";

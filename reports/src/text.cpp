@@ -155,7 +155,9 @@ std::string count(double value) {
 
 std::string percent(double share) {
     const double value = 100 * share, size = std::abs(value);
-    return fmt::format("{:.{}f} %", value, size >= 0.95 || size == 0 ? 1 : size >= 0.095 ? 2 : 3);
+    int decimals = 1;
+    for (double limit = 0.95; size > 0 && size < limit && decimals < 8; limit /= 10) ++decimals;
+    return fmt::format("{:.{}f} %", value, decimals);
 }
 
 byte_unit unit_for(double largest) noexcept {

@@ -44,11 +44,7 @@ comparison compare_cell(const cell& c, const workload& on, const strategy* by, c
     comparison result;
     result.of = &c;
     result.control = by != nullptr && by->control;
-    std::vector<double> finite;
-    for (const sample& s : c.samples) {
-        if (std::isfinite(s.value)) finite.push_back(s.value);
-    }
-    result.median = median(std::move(finite));
+    result.median = median_of(c);
     if (!result.median) {
         result.decided = without_time(c, by != nullptr && by->bounded);
         result.reason = why_unmeasured(c);
@@ -100,6 +96,14 @@ std::map<std::pair<std::size_t, std::size_t>, timing> by_block(const cell& c) {
             medians[key] = {*median(std::move(of.values)), median(std::move(of.calibrations)).value_or(0)};
     }
     return medians;
+}
+
+std::optional<double> median_of(const cell& c) {
+    std::vector<double> finite;
+    for (const sample& s : c.samples) {
+        if (std::isfinite(s.value)) finite.push_back(s.value);
+    }
+    return median(std::move(finite));
 }
 
 bool uneven(double calibration, double other) noexcept {

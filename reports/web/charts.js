@@ -81,6 +81,31 @@ function intervals(data) {
   };
 }
 
+/** Each ratio against a shade over what its bar allows and a tick at its stretch. */
+function limits(data, width) {
+  const hue = {missed: 'var(--bad)', undecided: 'var(--warn)', reached: 'var(--good)', 'stretch reached': 'var(--s0)'};
+  const values = data.rows.flatMap(row => [row.ratio, row.low ?? row.ratio, row.high ?? row.ratio, row.bar, row.stretch ?? row.bar]);
+  const [least, most] = span(values), low = least / 1.3, high = most * 1.3;
+  const rows = data.rows.map(row => ({
+    ...row, low: row.low ?? row.ratio, high: row.high ?? row.ratio, from: row.least ? row.bar : low, to: row.least ? high : row.bar,
+    tip: tip(['figure', row.label], ['of', row.where], ['ratio', ratio(row)], ['bar', `${row.least ? '≥' : '≤'} ${number(row.bar)}`],
+             ['stretch', number(row.stretch)], ['verdict', row.verdict])}));
+  const x = {type: 'quantitative', title: 'ratio (log scale)',
+             scale: {type: 'log', nice: false, domain: [low, high]}, axis: {values: ticks(low, high), labelExpr: plainLabels, labelOverlap: 'greedy'}};
+  const y = {...byRow, axis: {...byRow.axis, labelLimit: width < 600 ? 150 : 270}};
+  const verdicts = Object.keys(hue).filter(v => rows.some(row => row.verdict === v));
+  const color = {field: 'verdict', type: 'nominal', scale: {domain: verdicts, range: verdicts.map(v => hue[v])}, legend: {columns: width < 600 ? 2 : 4}};
+  return {
+    data: {values: rows}, height: rowsHeight(rows, 26),
+    layer: [
+      {mark: {type: 'bar', height: 16, color: line, opacity: 0.9}, encoding: {x: {...x, field: 'from'}, x2: {field: 'to'}, y, tooltip}},
+      {mark: {type: 'tick', thickness: 2, size: 16, color: soft}, encoding: {x: {...x, field: 'stretch'}, y, tooltip}},
+      {mark: {type: 'rule', strokeWidth: 2}, encoding: {x: {...x, field: 'low'}, x2: {field: 'high'}, y, color, tooltip}},
+      {mark: {type: 'point', filled: true, size: 70, opacity: 1}, encoding: {x: {...x, field: 'ratio'}, y, color, tooltip}},
+    ],
+  };
+}
+
 /** A logarithmic axis round 1 with the margin as a band. */
 function ratioAxis(values, margin, title = 'ratio, log scale: left of 1 is faster') {
   const [least, most] = span([...values, 1 - margin, 1 + margin]);

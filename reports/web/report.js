@@ -1,5 +1,5 @@
 // Draws each figure of the page from the JSON beside its place, once it is scrolled near, and all of them for printing.
-const kinds = {verdicts, cost, intervals, distribution, latency, speedup, parts, bytes, fragmentation, pareto, timeline, growth, speed};
+const kinds = {verdicts, cost, intervals, limits, distribution, latency, speedup, parts, bytes, fragmentation, pareto, timeline, growth, speed};
 const byPlace = data => data.places.length > 1 ? [{name: 'place', label: data.axis, options: data.places.map(at => [at, at]), first: data.shown}]
                                                : [{name: 'place', options: [], first: data.places[0]}];
 /** What a reader may choose above a chart. */
@@ -42,8 +42,8 @@ class Figure {
     element.dataset.kind = this.data.kind;
     this.addChoices();
     // Room for what will be drawn, so that the page does not move under a reader.
-    const lines = new Set((this.data.rows ?? this.data.lines ?? []).map(row => row.s)).size;
-    const rowwise = ['intervals', 'parts', 'bytes', 'distribution', 'fragmentation', 'verdicts'].includes(this.data.kind);
+    const lines = new Set((this.data.rows ?? this.data.lines ?? []).map(row => row.s ?? row.label)).size;
+    const rowwise = ['intervals', 'limits', 'parts', 'bytes', 'distribution', 'fragmentation', 'verdicts'].includes(this.data.kind);
     this.holder.style.minHeight = `${rowwise ? 60 + 27 * lines : this.data.kind === 'speed' ? 170 : 380}px`;
   }
 

@@ -8,18 +8,8 @@ namespace alloclab::tensor {
 
 namespace {
 
-// A buffer that starts anywhere, shortened to what lies behind the next multiple of the alignment.
-std::span<std::byte> aligned(std::span<std::byte> buffer) noexcept {
-    const std::size_t gap = padding(reinterpret_cast<std::uintptr_t>(buffer.data()), context::alignment);
-    return gap < buffer.size() ? buffer.subspan(gap) : std::span<std::byte>{};
-}
-
 constexpr std::size_t owned_alignment = alignof(std::max_align_t);
 constexpr std::size_t owned_slack = context::alignment - owned_alignment;
-
-constexpr std::size_t tensor_bytes(std::size_t behind) noexcept {
-    return align_up(sum(sizeof(tensor), behind), context::alignment);
-}
 
 std::string shape_text(const shape& s) {
     return "[" + std::to_string(s.ne[0]) + ", " + std::to_string(s.ne[1]) + ", " + std::to_string(s.ne[2]) + ", " +
@@ -50,26 +40,17 @@ context_exhausted::context_exhausted(std::string_view strategy, std::size_t in_u
                       : std::to_string(in_use) + " of " + std::to_string(slots) + " slots in use") +
           ", buffer of " + std::to_string(buffer_bytes) + " bytes")) {}
 
-// The first buffer is taken before the arena is made, so that the arena sees it as given.
-context::context(const context_options& options, any_source source) noexcept
-    : owned_([&]() -> std::span<std::byte> {
-          if (options.buffer.data() != nullptr || options.bytes == 0) return {};
-          const std::size_t bytes = sum(options.bytes, owned_slack);
-          void* memory = source.allocate(bytes, owned_alignment);
-          return {static_cast<std::byte*>(memory), memory != nullptr ? bytes : 0};
-      }()),
-      metadata_(
-          [&]() -> std::span<std::byte> {
-              const std::span<std::byte> first = aligned(owned_.empty() ? options.buffer : owned_);
-              return owned_.empty() ? first : first.first(options.bytes);
-          }(),
-          options.growing, source),
-      bytes_of_tensor_(tensor_bytes(options.bytes_behind_tensor)),
-      no_alloc_(options.no_alloc),
-      ready_(options.buffer.data() != nullptr || options.bytes == 0 || !owned_.empty()) {}
+void context::take_buffer(std::size_t bytes) noexcept {
+    const std::size_t with_slack = sum(bytes, owned_slack);
+    void* memory = metadata_.source().allocate(with_slack, owned_alignment);
+    ready_ = memory != nullptr;
+    if (!ready_) return;
+    owned_ = {static_cast<std::byte*>(memory), with_slack};
+    metadata_.start_in(owned_.subspan(padding(reinterpret_cast<std::uintptr_t>(memory), alignment), bytes));
+}
 
-context::~context() {
-    metadata_.release();
+void context::give_back_buffer() noexcept {
+    metadata_.release();  // chunks first: the last taken goes first
     metadata_.source().deallocate(owned_.data(), owned_.size(), owned_alignment);
 }
 
@@ -78,58 +59,47 @@ void context::throw_exhausted(std::size_t needed, std::size_t align) const {
                             metadata_.capacity_bytes());
 }
 
-std::size_t context::bytes_for(type t, const shape& s, bool with_data) const noexcept {
-    const std::size_t data_bytes = s.bytes(t);
-    if (!is_size(data_bytes)) return too_many;
-    return with_data ? sum(bytes_of_tensor_, align_up(at_least_one(data_bytes), alignment)) : bytes_of_tensor_;
+std::size_t context::bytes_with_data(std::size_t data_bytes) const noexcept {
+    return sum(bytes_of_tensor_, align_up(at_least_one(data_bytes), alignment));
 }
 
-tensor* context::place(type t, const shape& s, bool with_data) noexcept {
-    void* memory = metadata_.allocate(bytes_for(t, s, with_data), alignment);
+void context::refuse(type t, const shape& s, bool with_data) const {
+    const std::size_t data_bytes = s.bytes(t);
+    if (!is_size(data_bytes))
+        throw shape_error("a tensor of " + std::string(alloclab::tensor::name_of(t)) + " " + shape_text(s) +
+                          " has a negative dimension or more than PTRDIFF_MAX bytes");
+    throw_exhausted(with_data ? bytes_with_data(data_bytes) : bytes_of_tensor_);
+}
+
+// The whole of what try_new_node does at first sight: for empty tensors, new chunks and refusals.
+tensor* context::place(std::size_t bytes, op o, type t, const shape& s, tensor* a, tensor* b, tensor* c) noexcept {
+    void* memory = is_size(s.bytes(t)) ? metadata_.allocate(bytes, alignment) : nullptr;
     if (memory == nullptr) return nullptr;
-    ++tensors_;
-    // Each member is written once: cleared as a whole first, g++ 12 gives a tensor a `rep stos`.
-    auto* made = ::new (memory) tensor;
-    made->ne = s.ne;
-    made->nb[0] = bytes_of(t);
-    for (std::size_t d = 1; d < 4; ++d) made->nb[d] = made->nb[d - 1] * static_cast<std::size_t>(s.ne[d - 1]);
-    made->sources = {};
-    made->data = with_data ? static_cast<std::byte*>(memory) + bytes_of_tensor_ : nullptr;
-    made->extra = nullptr;
-    made->mark = 0;
-    made->params = {};
-    made->op = op::none;
-    made->type = t;
-    made->input = made->output = made->offload = false;
-    made->padding = {};
+    std::array<std::size_t, 4> nb{bytes_of(t)};
+    for (std::size_t d = 1; d < 4; ++d) nb[d] = nb[d - 1] * static_cast<std::size_t>(s.ne[d - 1]);
+    return write(memory, o, t, s, nb, a, b, c);
+}
+
+tensor* context::try_new_tensor(type t, const shape& s) noexcept {
+    if (no_alloc_) return try_new_node(op::none, t, s, nullptr);
+    tensor* made = place(bytes_with_data(s.bytes(t)), op::none, t, s, nullptr, nullptr, nullptr);
+    if (made != nullptr) made->data = reinterpret_cast<std::byte*>(made) + bytes_of_tensor_;
     return made;
 }
 
-tensor* context::place_or_throw(type t, const shape& s, bool with_data) {
-    if (tensor* made = place(t, s, with_data)) return made;
-    if (!is_size(s.bytes(t)))
-        throw shape_error("a tensor of " + std::string(alloclab::tensor::name_of(t)) + " " + shape_text(s) +
-                          " has a negative dimension or more than PTRDIFF_MAX bytes");
-    throw_exhausted(bytes_for(t, s, with_data));
+tensor* context::new_tensor(type t, const shape& s) {
+    tensor* made = try_new_tensor(t, s);
+    if (made == nullptr) refuse(t, s, !no_alloc_);
+    return made;
 }
 
-tensor* context::new_tensor(type t, shape s) { return place_or_throw(t, s, !no_alloc_); }
-tensor* context::try_new_tensor(type t, shape s) noexcept { return place(t, s, !no_alloc_); }
-
-tensor* context::new_input(type t, shape s) {
+tensor* context::new_input(type t, const shape& s) {
     tensor* made = new_tensor(t, s);
     made->input = true;
     return made;
 }
 
-tensor* context::new_node(op o, type t, shape s, tensor* a, tensor* b, tensor* c) {
-    tensor* made = place_or_throw(t, s, false);
-    made->op = o;
-    made->sources = {a, b, c};
-    return made;
-}
-
-tensor* context::new_view(tensor* a, shape s, const std::array<std::size_t, 4>& strides, std::size_t offset) {
+tensor* context::new_view(tensor* a, const shape& s, const std::array<std::size_t, 4>& strides, std::size_t offset) {
     const std::size_t elements = s.count();
     std::size_t end = offset;
     if (elements > 0) {

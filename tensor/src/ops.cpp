@@ -26,15 +26,26 @@ std::string text_of(const tensor& t) { return std::string(name_of(t.type)) + " "
     throw shape_error(std::string(call) + " of " + given + ": " + std::string(rule));
 }
 
-// The texts are made only when they are needed: building a graph allocates nothing but its tensors.
+// Texts are made only when they are needed, and apart from the code that runs when all is well.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(std::string_view call, std::string_view rule, const tensor& a) {
+    refuse(call, text_of(a), rule);
+}
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(std::string_view call, std::string_view rule, const tensor& a,
+                                                   const tensor& b) {
+    refuse(call, text_of(a) + " and " + text_of(b), rule);
+}
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(std::string_view call, std::string_view rule, const tensor& a,
+                                                   const shape& s) {
+    refuse(call, text_of(a) + " as " + text_of(s), rule);
+}
+
 void require(bool holds, std::string_view call, const tensor& a, std::string_view rule) {
-    if (!holds) refuse(call, text_of(a), rule);
+    if (!holds) [[unlikely]]
+        refuse(call, rule, a);
 }
-void require(bool holds, std::string_view call, const tensor& a, const tensor& b, std::string_view rule) {
-    if (!holds) refuse(call, text_of(a) + " and " + text_of(b), rule);
-}
-void require(bool holds, std::string_view call, const tensor& a, const shape& s, std::string_view rule) {
-    if (!holds) refuse(call, text_of(a) + " as " + text_of(s), rule);
+void require(bool holds, std::string_view call, const tensor& a, const auto& b, std::string_view rule) {
+    if (!holds) [[unlikely]]
+        refuse(call, rule, a, b);
 }
 
 bool has_adjacent_elements(const tensor& t) noexcept { return t.nb[0] == bytes_of(t.type); }
@@ -42,14 +53,30 @@ bool is_float(const tensor& t) noexcept { return t.type == type::f32 || t.type =
 bool is_vector(const tensor& t) noexcept { return t.ne[1] == 1 && t.ne[2] == 1 && t.ne[3] == 1; }
 bool is_matrix(const tensor& t) noexcept { return t.ne[2] == 1 && t.ne[3] == 1; }
 /// Whether `whole` is a multiple of `part`; only 0 is one of 0.
-bool divides(std::int64_t part, std::int64_t whole) noexcept { return part == 0 ? whole == 0 : whole % part == 0; }
+bool divides(std::int64_t part, std::int64_t whole) noexcept {
+    return part == whole || part == 1 || (part != 0 && whole % part == 0);
+}
 
-tensor* make(context& c, op o, type t, shape s, tensor* a, tensor* b = nullptr) {
-    if (!is_size(s.bytes(t))) {
-        const std::string given = b == nullptr ? text_of(*a) : text_of(*a) + " and " + text_of(*b);
-        refuse(name_of(o), given, "the result " + text_of(s) + " would have more than PTRDIFF_MAX bytes");
-    }
-    return c.new_node(o, t, s, a, b);
+// What could not be made: for its size, which is then the operation's fault, or for want of room.
+[[gnu::cold, gnu::noinline]] tensor* refuse_node(context& c, op o, type t, const shape& s, tensor* a, tensor* b) {
+    if (is_size(s.bytes(t))) return c.new_node(o, t, s, a, b);
+    const std::string given = b == nullptr ? text_of(*a) : text_of(*a) + " and " + text_of(*b);
+    refuse(name_of(o), given, "the result " + text_of(s) + " would have more than PTRDIFF_MAX bytes");
+}
+
+tensor* make(context& c, op o, type t, const shape& s, tensor* a, tensor* b = nullptr) {
+    tensor* made = c.try_new_node(o, t, s, a, b);
+    if (made == nullptr) [[unlikely]]
+        made = refuse_node(c, o, t, shape(s), a, b);
+    return made;
+}
+
+/// A look at the elements of `a` in another order: none of them lies elsewhere, so nothing has to be checked.
+tensor* look(context& c, tensor* a, const shape& s, const std::array<std::size_t, 4>& strides) {
+    tensor* t = c.new_node(op::view, a->type, s, a);
+    t->nb = strides;
+    t->data = a->data;
+    return t;
 }
 
 /// An f32 tensor shaped like `a`, which must be f32.
@@ -82,7 +109,7 @@ tensor* permuted(context& c, std::string_view call, tensor* a, const std::array<
         s.ne[axes[d]] = a->ne[d];
         strides[axes[d]] = a->nb[d];
     }
-    return c.new_view(a, s, strides, 0);
+    return look(c, a, s, strides);
 }
 
 std::array<std::size_t, 4> contiguous_strides(type t, const shape& s) noexcept {
@@ -169,13 +196,13 @@ tensor* conv1d(context& c, tensor* kernel, tensor* signal, std::int32_t stride, 
     return t;
 }
 
-tensor* reshape(context& c, tensor* a, shape s) {
+tensor* reshape(context& c, tensor* a, const shape& s) {
     require(s.count() == a->elements(), "reshape", *a, s, "both must have as many elements");
     require(a->contiguous(), "reshape", *a, s, "must be contiguous");
-    return c.new_view(a, s, contiguous_strides(a->type, s), 0);
+    return look(c, a, s, contiguous_strides(a->type, s));
 }
 
-tensor* view(context& c, tensor* a, shape s, std::array<std::size_t, 3> strides, std::size_t offset) {
+tensor* view(context& c, tensor* a, const shape& s, const std::array<std::size_t, 3>& strides, std::size_t offset) {
     const std::size_t element = bytes_of(a->type);
     require(std::ranges::all_of(strides, [=](std::size_t n) { return n % element == 0; }) && offset % element == 0,
             "view", *a, s, "strides and offset must be multiples of the element size");
@@ -183,7 +210,7 @@ tensor* view(context& c, tensor* a, shape s, std::array<std::size_t, 3> strides,
     return c.new_view(a, s, {element, strides[0], strides[1], strides[2]}, offset);
 }
 
-tensor* view(context& c, tensor* a, shape s, std::size_t offset) {
+tensor* view(context& c, tensor* a, const shape& s, std::size_t offset) {
     const std::array<std::size_t, 4> strides = contiguous_strides(a->type, s);
     return view(c, a, s, {strides[1], strides[2], strides[3]}, offset);
 }
@@ -197,7 +224,7 @@ tensor* copy(context& c, tensor* a, tensor* b) {
     require(a->type == b->type || (is_float(*a) && is_float(*b)), "copy", *a, *b,
             "the types must be equal or f32 and f16");
     require(a->elements() == b->elements(), "copy", *a, *b, "both must have as many elements");
-    tensor* t = c.new_view(b, shape_of(*b), b->nb, 0);
+    tensor* t = look(c, b, shape_of(*b), b->nb);
     t->op = op::copy;
     t->sources = {a, b, nullptr};
     return t;

@@ -8,68 +8,102 @@
 
 namespace alloclab::tensor {
 
-namespace {
-constexpr std::uint32_t none = ~std::uint32_t{0};
-
-placement whole_life(tensor* t, std::size_t first) noexcept {
-    const auto at = static_cast<std::uint32_t>(first);
-    return {t, 0, align_up(at_least_one(t->bytes()), planner::alignment), at, at};
-}
-
-bool is_input(const tensor& t) noexcept { return t.op == op::none && t.input; }
-}  // namespace
-
 std::size_t planner::index_of(const graph& g, const tensor& root) const noexcept {
-    if (root.op != op::none) return place_[g.index_of(&root)];
-    // Inputs are few and stand in front; as leaves they carry no mark that could say where.
-    for (std::size_t i = 0; i < placements_.size() && placements_[i].of->op == op::none; ++i)
-        if (placements_[i].of == &root) return i;
-    return none;
+    return root.op != op::none ? place_[g.index_of(&root)] : input_place(root);
 }
 
-placement* planner::placed(const graph& g, const tensor& root) noexcept {
-    const std::size_t at = root.op != op::none || is_input(root) ? index_of(g, root) : none;
-    return at != none ? &placements_[at] : nullptr;
+// Inputs are few and stand in front; as leaves they carry no mark that could say where.
+std::uint32_t planner::input_place(const tensor& leaf) const noexcept {
+    const auto found = std::find(inputs_.begin(), inputs_.end(), &leaf);
+    return found != inputs_.end() ? static_cast<std::uint32_t>(found - inputs_.begin()) : none;
 }
 
-void planner::list_lifetimes(const graph& g) {
+// Sizes and lifetimes, which are all that a plan depends on, take the place of the last graph's; tells whether they
+// were the same. `inputs` is how many to expect: where there are others, it has to be called again. Sources come before
+// their readers, so what an alias looks at is known when the alias is reached.
+bool planner::list_lifetimes(const graph& g, std::size_t inputs) {
     const auto nodes = g.nodes();
-    placements_.clear();
-    place_.assign(nodes.size(), none);
-    for (tensor* t : nodes)
-        for (tensor* source : t->sources)
-            if (source != nullptr && is_input(*source) && placed(g, *source) == nullptr)
-                placements_.push_back(whole_life(source, 0));
-    const auto end = static_cast<std::uint32_t>(nodes.empty() ? 0 : nodes.size() - 1);
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (!nodes[i]->is_alias()) {
-            place_[i] = static_cast<std::uint32_t>(placements_.size());
-            placements_.push_back(whole_life(nodes[i], i));
-        }
-        for (tensor* source : nodes[i]->sources)
-            if (source != nullptr)
-                if (placement* p = placed(g, source->root()))
-                    p->last = std::max(p->last, static_cast<std::uint32_t>(i));
-        if (nodes[i]->output)
-            if (placement* p = placed(g, nodes[i]->root())) p->last = end;
-    }
+    const std::size_t most = nodes.size() + inputs;
+    if (most >= none) throw std::bad_alloc();
+    bool same = true;
+    std::swap(last_, last_before_);
+    place_.resize(nodes.size());
+    if (placements_.size() < most) placements_.resize(most);
+    for (auto* last : {&last_, &last_before_})
+        if (last->size() < most) last->resize(most);
+    inputs_.clear();
+    kept_.clear();
 
+    std::uint32_t* const last = last_.data();
+    const auto put = [&, placements = placements_.data()](std::uint32_t at, tensor* t, std::uint32_t first) {
+        placement& p = placements[at];
+        const std::size_t bytes = align_up(at_least_one(t->bytes()), alignment);
+        same &= p.bytes == bytes && p.first == first;
+        p = {t, p.offset, bytes, first, p.last};
+        last[at] = first;
+    };
+    const auto put_input = [&](tensor* leaf) {
+        std::uint32_t at = input_place(*leaf);
+        if (at != none) return at;
+        at = static_cast<std::uint32_t>(inputs_.size());
+        inputs_.push_back(leaf);
+        if (at < inputs) put(at, leaf, 0);
+        return at;
+    };
+    auto own = static_cast<std::uint32_t>(inputs);
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+        tensor* t = nodes[i];
+        const std::size_t looks_at = t->op == op::view ? 0 : t->op == op::copy ? 1 : max_sources;
+        std::uint32_t place = own;
+        for (std::size_t k = 0; k < max_sources; ++k) {
+            tensor* source = t->sources[k];
+            if (source == nullptr) continue;
+            std::uint32_t at = none;
+            if (source->op != op::none) at = place_[g.index_of(source)];
+            else if (source->input) at = put_input(source);
+            if (at < most) last[at] = i;
+            if (k == looks_at) place = at;
+        }
+        if (looks_at == max_sources) put(own++, t, i);
+        place_[i] = place;
+        if (t->output && place != none) kept_.push_back(place);
+    }
+    for (const std::uint32_t at : kept_) last[at] = static_cast<std::uint32_t>(nodes.size() - 1);
+    same &= placed_ == own && inputs_.size() == inputs;
+    placed_ = own;
+    return same && std::equal(last, last + own, last_before_.data());
+}
+
+void planner::list_endings() {
     std::size_t all = 0;
-    ending_.assign(nodes.size(), none);
-    next_ending_.resize(placements_.size());
-    for (std::size_t p = 0; p < placements_.size(); ++p) {
-        all = sum(all, placements_[p].bytes);
-        next_ending_[p] = std::exchange(ending_[placements_[p].last], static_cast<std::uint32_t>(p));
+    ending_.assign(place_.size(), none);
+    next_ending_.resize(placed_);
+    for (std::uint32_t at = 0; at < placed_; ++at) {
+        placement& p = placements_[at];
+        p.last = last_[at];
+        all = sum(all, p.bytes);
+        next_ending_[at] = std::exchange(ending_[p.last], at);
     }
     if (is_size(all)) return;  // so that no sum of offsets or sizes below can overflow
-    placements_.clear();
-    throw shape_error("the results of " + std::to_string(nodes.size()) + " nodes have more than PTRDIFF_MAX bytes");
+    placed_ = 0;
+    throw shape_error("the results of " + std::to_string(place_.size()) + " nodes have more than PTRDIFF_MAX bytes");
 }
 
 void planner::plan(const graph& g) {
+    const std::size_t inputs = inputs_.size();
+    const bool was_planned = std::exchange(planned_, false);
+    const bool same = list_lifetimes(g, inputs) && was_planned;
+    if (!same) {
+        if (inputs_.size() != inputs) static_cast<void>(list_lifetimes(g, inputs_.size()));
+        place();
+    }
+    planned_ = true;
+}
+
+void planner::place() {
     free_.clear();
     top_ = bytes_ = lower_bound_ = 0;
-    list_lifetimes(g);
+    list_endings();
 
     std::size_t alive = 0;
     const auto start = [&](placement& p) {
@@ -77,15 +111,13 @@ void planner::plan(const graph& g) {
         alive += p.bytes;
         lower_bound_ = std::max(lower_bound_, alive);
     };
-    for (placement& p : placements_) {
-        if (p.of->op != op::none) break;
-        start(p);
-    }
-    for (std::size_t i = 0; i < place_.size(); ++i) {
-        if (place_[i] != none) start(placements_[place_[i]]);
-        for (std::uint32_t p = ending_[i]; p != none; p = next_ending_[p]) {
-            give(placements_[p].offset, placements_[p].bytes);
-            alive -= placements_[p].bytes;
+    std::size_t next = 0;
+    while (next < inputs_.size()) start(placements_[next++]);
+    for (std::uint32_t i = 0; i < place_.size(); ++i) {
+        if (place_[i] == next) start(placements_[next++]);
+        for (std::uint32_t at = ending_[i]; at != none; at = next_ending_[at]) {
+            give(placements_[at].offset, placements_[at].bytes);
+            alive -= placements_[at].bytes;
         }
     }
 }

@@ -9,14 +9,6 @@ std::string_view name_of(type t) noexcept {
     return names[static_cast<std::size_t>(t)];
 }
 
-std::string_view name_of(op o) noexcept {
-    constexpr std::array<std::string_view, 17> names{"none",   "view",     "get_rows",   "add",  "mul",     "scale",
-                                                     "matmul", "rms_norm", "layer_norm", "rope", "softmax", "silu",
-                                                     "gelu",   "conv1d",   "cont",       "copy", "concat"};
-    static_assert(static_cast<std::size_t>(op::concat) + 1 == names.size());
-    return names[static_cast<std::size_t>(o)];
-}
-
 bool tensor::contiguous() const noexcept {
     std::size_t stride = bytes_of(type);
     for (std::size_t d = 0; d < 4; ++d) {

@@ -330,6 +330,55 @@ TEST_F(arenas, skip_a_kept_chunk_that_is_too_small_and_use_it_later) {
     EXPECT_EQ(source.asked.size(), calls + 1);
 }
 
+template <std::size_t Size, std::size_t Alignment>
+struct alignas(Alignment) sized {
+    std::byte bytes[Size];
+};
+
+template <class T>
+class arenas_of_one_type : public ::testing::Test {};
+using one_types = ::testing::Types<sized<1, 1>, sized<24, 8>, sized<200, 8>, sized<48, 16>, sized<128, 64>, sized<3, 1>,
+                                   sized<4096, 4096>>;
+TYPED_TEST_SUITE(arenas_of_one_type, one_types);
+
+TYPED_TEST(arenas_of_one_type, hand_out_aligned_places_that_do_not_overlap_and_count_them) {
+    arena<malloc_source> a({.first_bytes = 512, .max_bytes = 20'000});
+    std::vector<std::byte*> first;
+    for (int round = 0; round < 3; ++round) {
+        std::vector<std::byte*> taken;
+        for (std::size_t i = 0; i < 1000; ++i) {
+            EXPECT_EQ(a.template count<TypeParam>(), i);
+            taken.push_back(static_cast<std::byte*>(a.template allocate_next<TypeParam>()));
+            ASSERT_NE(taken.back(), nullptr);
+            ASSERT_EQ(reinterpret_cast<std::uintptr_t>(taken.back()) % alignof(TypeParam), 0u);
+            ASSERT_TRUE(a.owns(taken.back()) && a.owns(taken.back() + sizeof(TypeParam) - 1));
+        }
+        if (round == 0) first = taken;
+        EXPECT_EQ(taken, first) << "the same places in the same order in round " << round;
+        std::sort(taken.begin(), taken.end());
+        for (std::size_t i = 1; i < taken.size(); ++i)
+            ASSERT_GE(taken[i] - taken[i - 1], std::ptrdiff_t{sizeof(TypeParam)});
+        a.reset();
+        EXPECT_EQ(a.template count<TypeParam>(), 0u);
+    }
+    a.release();
+    EXPECT_EQ(a.template count<TypeParam>(), 0u);
+}
+
+TYPED_TEST(arenas_of_one_type, fill_the_chunk_to_its_end_and_count_nothing_for_a_refusal) {
+    compose<malloc_source, failing> source;
+    arena<any_source> a({.first_bytes = 8 * sizeof(TypeParam), .max_bytes = 8 * sizeof(TypeParam)}, any_source(source));
+    source.fail_after(1);
+    std::size_t taken = 0;
+    while (a.template allocate_next<TypeParam>() != nullptr) ++taken;
+    EXPECT_GE(taken, 1u);
+    EXPECT_LT(a.available_bytes(alignof(TypeParam)), sizeof(TypeParam));
+    EXPECT_EQ(a.template count<TypeParam>(), taken);
+    source.fail_after(too_many);
+    EXPECT_NE(a.template allocate_next<TypeParam>(), nullptr);
+    EXPECT_EQ(a.template count<TypeParam>(), taken + 1);
+}
+
 TEST_F(arenas, count_used_bytes_with_gaps_and_left_overs) {
     arena<any_source> a({.first_bytes = 256, .max_bytes = 256}, any());
     take(a, 1, 1);

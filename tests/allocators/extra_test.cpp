@@ -39,6 +39,31 @@ TYPED_TEST(keeping_memory, an_eval_of_the_same_size_calls_no_source) {
     EXPECT_GT(calls, 0u);
 }
 
+// So that no later eval of the same size faults a page in: the same addresses again, under any retain limit.
+template <class S>
+class under_a_retain_limit : public ::testing::Test {};
+using limited = ::testing::Types<bump_arena<record, any_source>, free_list<record, any_source>>;
+TYPED_TEST_SUITE(under_a_retain_limit, limited, by_name);
+
+TYPED_TEST(under_a_retain_limit, an_eval_of_the_same_size_finds_its_extras_where_they_were) {
+    for (const std::size_t retained : {std::size_t{0}, std::size_t{5000}, too_many})
+        for (const std::size_t tensors : {16u, 64u, 1061u, 8192u}) {
+            counted_malloc source;
+            TypeParam extras({.retain_bytes = retained}, any_source(source));
+            std::vector<record*> first;
+            std::size_t calls = 0;
+            for (int eval = 0; eval < 4; ++eval) {
+                std::vector<record*> taken;
+                extras.begin_eval();
+                for (std::size_t i = 0; i < tensors; ++i) taken.push_back(extras.acquire(lifetime::temporary));
+                extras.end_eval();
+                if (eval == 0) first = taken, calls = source.traffic().acquired;
+                ASSERT_EQ(taken, first) << tensors << " tensors, " << retained << " bytes retained";
+                ASSERT_EQ(source.traffic().acquired, calls);
+            }
+        }
+}
+
 TEST(per_tensor, gives_the_memory_of_temporaries_back_at_the_end_of_the_eval) {
     counted_malloc source;
     per_tensor<record, any_source> extras{any_source(source)};
@@ -59,11 +84,31 @@ TEST(free_list, a_released_temporary_serves_the_same_eval_again_the_last_one_fir
     record* b = extras.acquire(lifetime::temporary);
     extras.release(a);
     extras.release(b);
+    record* persistent = extras.acquire(lifetime::persistent);
+    EXPECT_TRUE(persistent != a && persistent != b) << "it would die with the eval";
     EXPECT_EQ(extras.acquire(lifetime::temporary), b);
-    EXPECT_EQ(extras.acquire(lifetime::persistent), a);
+    EXPECT_EQ(extras.acquire(lifetime::temporary), a);
+    extras.release(b);
     extras.end_eval();
     EXPECT_EQ(extras.usage().live, 1u);
-    EXPECT_EQ(extras.acquire(lifetime::temporary), b) << "what is persistent was handed out again";
+    EXPECT_EQ(extras.acquire(lifetime::temporary), a) << "the first of the last eval is the first again";
+    EXPECT_EQ(extras.acquire(lifetime::temporary), b);
+    EXPECT_NE(extras.acquire(lifetime::temporary), b) << "released in an eval that has ended, so served once";
+}
+
+TEST(free_list, released_persistent_extras_serve_the_next_persistent_ones) {
+    counted_malloc source;
+    free_list<record, any_source> extras({.first_bytes = 1024, .max_bytes = 1024}, any_source(source));
+    std::vector<record*> model;
+    for (int i = 0; i < 100; ++i) model.push_back(extras.acquire(lifetime::persistent));
+    const std::size_t calls = source.traffic().acquired;
+    for (int load = 0; load < 5; ++load) {
+        for (record* e : model) extras.release(e);
+        EXPECT_EQ(extras.usage().live, 0u);
+        for (record*& e : model) e = extras.acquire(lifetime::persistent);
+        EXPECT_EQ(extras.usage().live, 100u);
+    }
+    EXPECT_EQ(source.traffic().acquired, calls);
 }
 
 TEST(free_list, no_extra_is_lost_over_evals_with_early_releases) {
@@ -115,6 +160,25 @@ TEST(bump_arena, temporaries_lie_one_behind_the_other_and_start_over_at_the_same
         EXPECT_EQ(before, first);
         for (int i = 0; i < 50; ++i) EXPECT_EQ(extras.acquire(lifetime::temporary), ++before);
         extras.end_eval();
+    }
+}
+
+// What is live is told by where the arena stands, which must be right beyond a chunk that no extra fills to its end.
+TEST(bump_arena, counts_live_extras_over_many_chunks_and_early_releases) {
+    bump_arena<record> extras({.first_bytes = 100, .max_bytes = 300});
+    for (int eval = 0; eval < 3; ++eval) {
+        extras.begin_eval();
+        std::vector<record*> live;
+        for (std::size_t i = 0; i < 100; ++i) {
+            live.push_back(extras.acquire(lifetime::temporary));
+            ASSERT_EQ(extras.usage().live, i + 1);
+        }
+        for (std::size_t i = 0; i < 100; i += 3) extras.release(live[i]);
+        EXPECT_EQ(extras.usage().live, 66u);
+        EXPECT_NE(extras.acquire(lifetime::temporary), nullptr);
+        EXPECT_EQ(extras.usage().live, 67u);
+        extras.end_eval();
+        EXPECT_EQ(extras.usage().live, 0u);
     }
 }
 
@@ -175,6 +239,11 @@ TEST(ring, a_place_that_was_released_early_is_not_used_again_within_its_eval) {
     EXPECT_NE(extras.acquire(lifetime::temporary), e);
     EXPECT_NE(extras.acquire(lifetime::temporary), e);
     EXPECT_EQ(extras.acquire(lifetime::temporary), nullptr);
+    EXPECT_EQ(extras.usage().live, 2u);
+    extras.end_eval();
+    EXPECT_EQ(extras.usage().live, 0u);
+    EXPECT_NE(extras.acquire(lifetime::temporary), nullptr);
+    EXPECT_EQ(extras.usage().live, 1u);
 }
 
 TEST(inline_extra, lies_in_the_tensor) {

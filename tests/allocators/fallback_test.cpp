@@ -18,7 +18,7 @@ struct context_header {
 };
 
 using registered = only<context_strategies<context_header>, is_fallback>::type;
-static_assert(registered::size == 2, "hybrid and locked_hybrid");
+static_assert(registered::size == 4, "hybrid, locked, magazine and owner hybrids");
 
 using two_pools = fallback<static_pool<int, 4>, static_pool<int, 3>>;
 using pairs = type_list<fallback<static_pool<int, 3>, heap<int, aligned_malloc_source>>,

@@ -72,7 +72,8 @@ std::set<std::string> names() {
 
 TEST(registry, has_the_strategies_that_are_compared) {
     for (const char* name : {"heap_malloc", "heap_aligned_malloc", "heap_mimalloc", "static_pool", "hybrid",
-                             "scan_pool", "scan_pool_lock_over_buffer", "first_call_heap"})
+                             "scan_pool", "scan_pool_lock_over_buffer", "first_call_heap", "magazine_pool",
+                             "magazine_heap", "magazine_hybrid", "owner_pool", "owner_hybrid"})
         EXPECT_TRUE(names<context_strategies<context_header>>().contains(name)) << name;
     for (const char* name : {"per_tensor", "free_list", "bump_arena", "ring", "inline_extra", "leaky"})
         EXPECT_TRUE(names<extra_strategies<extra>>().contains(name)) << name;

@@ -49,7 +49,9 @@ protected:
             if (answer) answer(name, j.where.at("live"), taken[name + j.where.at("live")]++, o);
             return o;
         };
-        with.count_instructions = [this](const job&) { return ++counted, instruction_count{7, ""}; };
+        with.count_instructions = [this](const job&) {
+            return ++counted, instruction_count{.per_operation = 7, .own = 7};
+        };
         with.interrupted = [this] { return order.size() >= ends_after; };
         groups_of({"1"});
     }

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -99,6 +100,22 @@ class report(unittest.TestCase):
         self.run_json.write_text(self.run_json.read_text()[:2000])
         self.assertIn("truncated", self.refused(self.run_json, "-q"))
         self.assertEqual({name: (self.path / name).read_bytes() for name in FILES}, before)
+
+    def test_shows_a_missed_bar_in_every_file_and_still_succeeds(self):
+        run = json.loads(self.run_json.read_text())
+        run["strategies"] += [{"name": name, "kind": "peer", "threads": "shared"} for name in ["magazine_pool", "malloc"]]
+        run["workloads"].append({"name": "peers/slots", "kind": "peer", "unit": "ns/pair", "baseline": "malloc", "axis": "live"})
+        for name, ns in [("magazine_pool", 20.0), ("malloc", 100.0)]:
+            run["cells"].append({"workload": "peers/slots", "strategy": name, "parameters": {"live": "0"},
+                                 "samples": [{"block": block, "value": ns} for block in range(7)]})
+        self.assertNotIn("Bars", self.report(self.run_json).stdout.decode())
+        self.run_json.write_text(json.dumps(run))
+        done = self.report(self.run_json)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        shown = [done.stdout.decode(), (self.path / "report.md").read_text(), (self.path / "index.html").read_text()]
+        for text in shown:
+            self.assertRegex(text, "slot pair, inlined, to malloc.*missed")
+            self.assertIn("where the bar is at most 0.15", text)
 
     def test_into_links_keeps_the_links(self):
         real, elsewhere = self.path / "real", self.path / "elsewhere"

@@ -46,8 +46,9 @@ LONGER_FOR_A_REASON: dict[str, str] = {
 LONGEST_README = 150
 
 SKIPPED_FOLDERS = {".git", "build", "node_modules", "out", "__pycache__"}
-CODE = {".hpp", ".cpp", ".h", ".cu", ".cuh"}
+CODE = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh"}
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+LANGUAGES = {"c++": ["-std=c++20"], "c": ["-std=c11", "-pedantic"]}
 
 
 def tree(root: Path) -> list[str]:
@@ -172,11 +173,11 @@ def headers(root: Path) -> Iterator[Fault]:
             yield Fault(file, number, f"a public header defines no macro, but here is '{word.strip()}'")
 
 
-def compile_alone(root: Path, compiler: str, file: str) -> Fault | None:
+def compile_alone(root: Path, compiler: str, language: str, file: str) -> Fault | None:
     """The first thing that the compiler has to say."""
     include_paths = [f"-I{root / part / 'include'}" for part in PARTS]
-    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", *WARNINGS, *include_paths, "-include", root / file,
-                           "-x", "c++", os.devnull], capture_output=True, text=True)
+    done = subprocess.run([compiler, *LANGUAGES[language], "-fsyntax-only", *WARNINGS, *include_paths,
+                           "-include", root / file, "-x", language, os.devnull], capture_output=True, text=True)
     if done.returncode == 0:
         return None
     match = re.search(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", done.stderr, re.MULTILINE)
@@ -186,11 +187,12 @@ def compile_alone(root: Path, compiler: str, file: str) -> Fault | None:
 
 
 def standalone(root: Path) -> Iterator[Fault]:
-    """Every public header compiles on its own, without a warning, with each compiler that is here."""
+    """Every public header compiles on its own, without a warning, with each compiler that is here; a .h is C too."""
     compilers = [c for c in ("g++", "clang++") if shutil.which(c)]
     if not compilers:
         raise Skipped("neither g++ nor clang++ is here")
-    jobs = [(c, f) for f in filter(is_public, tree(root)) for c in compilers]
+    jobs = [(c, language, f) for f in filter(is_public, tree(root)) for c in compilers
+            for language in (["c++", "c"] if f.endswith(".h") else ["c++"])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(lambda job: compile_alone(root, *job), jobs))
 
@@ -214,7 +216,7 @@ def built(root: Path) -> Iterator[Fault]:
     files = tree(root)
     lists = " ".join(text_of(root, f) for f in files if f.endswith("CMakeLists.txt"))
     for file in files:
-        if re.match(r"(%s)/src/.*\.cpp$|tests/.*_test\.cpp$" % "|".join(PARTS), file):
+        if re.match(r"(%s)/src/.*\.cpp$|tests/.*_test\.c(pp)?$" % "|".join(PARTS), file):
             if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(Path(file).name), lists):
                 yield Fault(file, 1, "no CMakeLists.txt names it")
 

@@ -192,6 +192,48 @@ test('the charts draw the samples of run.json', () => with_page({}, async page =
   }
 }));
 
+// ---- bars --------------------------------------------------------------------------------------------------------------
+/** A run of peers: one bar missed, one reached, one that the noise leaves open. */
+function peers(r) {
+  const samples = (value, spread = 0) => Array.from({length: 11}, (_, block) => ({block, value: value * (1 + 0.1 * Math.sin(block) + spread * (block % 5 - 2))}));
+  const cells = [['slots', 'magazine_pool', {live: '0'}, 20, 0.004], ['slots', 'malloc', {live: '0'}, 100], ['random', 'magazine_pool', {live: '48'}, 120, 0.05],
+                 ['random', 'no_allocator', {live: '48'}, 100], ['foreign', 'owner_pool', {batch: '16'}, 30, 0.001], ['foreign', 'malloc', {batch: '16'}, 100]];
+  r.machines = r.maps = [];
+  r.strategies = [...new Set(cells.map(cell => cell[1]))].map(name => ({name, kind: 'peer', threads: 'shared', control: name === 'no_allocator'}));
+  r.workloads = ['slots', 'random', 'foreign'].map(name => ({name: `peers/${name}`, kind: 'peer', title: name, unit: 'ns/pair', baseline: name === 'random' ? 'no_allocator' : 'malloc', axis: 'live'}));
+  r.cells = cells.map(([name, strategy, parameters, value, spread]) => ({workload: `peers/${name}`, strategy, parameters, samples: samples(value, spread)}));
+}
+
+for (const {width, scheme} of [{width: 1280, scheme: 'light'}, {width: 390, scheme: 'dark'}]) {
+  test(`bars stand first with the ratios of run.json, each drawn against its limits, at ${width} px, ${scheme}`, () => {
+    let cells;
+    const file = report('peers', r => { peers(r); cells = r.cells; });
+    return with_page({width, scheme}, async page => {
+      await drawAll(page);
+      assert.deepEqual(await faultsOfFigures(page), []);
+      assert.deepEqual(await faultsOfWidth(page), []);
+      assert.equal(await page.locator('main > section').first().getAttribute('id'), 'bars');
+      assert.equal(await page.locator('.skip').getAttribute('href'), '#bars');
+      const rows = await page.evaluate(() => [...document.querySelector('#bars table').tBodies[0].rows].map(row => [...row.cells].map(cell => cell.firstChild.textContent)));
+      assert.deepEqual(rows.map(row => row[1]).filter(word => word !== 'unmeasured'), ['missed', 'undecided', 'reached']);
+      for (const [i, first] of [0, 2, 4].entries()) {
+        const logs = logRatios(cells[first], cells[first + 1]), [low, high] = interval(logs), shown = rows[i][3].split(' to ');
+        assert.ok(near(rows[i][2], Math.exp(median(logs))) && near(shown[0], low) && near(shown[1], high), rows[i].join(' | '));
+      }
+      const drawn = await page.evaluate(() => {
+        const figure = document.querySelector('#bars figure'), boxes = selector => [...figure.querySelectorAll(selector)].map(mark => mark.getBoundingClientRect());
+        const middle = box => (box.left + box.right) / 2;
+        const points = boxes('.mark-symbol.role-mark path'), [allowed, stretches] = ['.layer_0_marks path', '.layer_1_marks path'].map(boxes);
+        return points.map((point, i) => [middle(point) - allowed[i].right, middle(stretches[i]) - allowed[i].right]);
+      });
+      assert.ok(drawn.length === 3 && drawn[0][0] > 0 && drawn[2][0] < 0 && drawn.every(([, stretch]) => stretch < 0), JSON.stringify(drawn));
+      assert.ok(await page.locator('#bars .claims').first().getByText('where the bar is at most 0.15').isVisible());
+      assert.equal(await page.locator('#bars').getByText('would tell').first().isVisible(), false);
+      for (const link of await page.locator('#bars a[href^="#"]').all()) assert.equal(await page.locator(await link.getAttribute('href')).count(), 1);
+    }, file);
+  });
+}
+
 // ---- filter ----------------------------------------------------------------------------------------------------------
 const shownSections = page => page.evaluate(() => [...document.querySelectorAll('section[data-w]')].filter(s => s.checkVisibility()).map(s => s.dataset.w));
 const shownStrategies = page => page.evaluate(() => [...new Set([...document.querySelectorAll('main tr[data-s]')].filter(r => r.checkVisibility()).map(r => r.dataset.s))]);

@@ -249,19 +249,22 @@ TEST(context_reset, refilling_to_the_same_level_calls_no_source) {
         context c({.bytes = 4096, .growing = growing}, any_source(source));
         const auto fill = [&] {
             const std::size_t most = growing.first_bytes == 0 ? 20 : 500;
+            std::vector<const void*> made;
             for (std::size_t i = 0; i < most; ++i) {
                 tensor* t = c.new_tensor(type::f32, {4});
                 if (i % 10 == 0) c.set_name(t, "weights");
+                made.push_back(t);
             }
-            c.new_graph(10);
+            made.push_back(c.new_graph(10));
+            return made;
         };
-        fill();
+        const std::vector<const void*> made = fill();
         const std::size_t calls = source.traffic().acquired, used = c.used_bytes(), capacity = c.capacity_bytes();
         for (int round = 0; round < 10; ++round) {
             c.reset();
             EXPECT_EQ(c.used_bytes(), 0u);
             EXPECT_EQ(c.tensors(), 0u);
-            fill();
+            EXPECT_EQ(fill(), made) << "no page is touched that was not";
             EXPECT_EQ(c.used_bytes(), used);
         }
         EXPECT_EQ(source.traffic().acquired, calls);

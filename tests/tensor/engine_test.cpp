@@ -43,7 +43,7 @@ public:
     /// The output's bytes after one eval in which so many nodes ran on the device.
     std::vector<std::byte> eval(std::size_t offload) {
         auto eval = engine_.begin_eval();
-        graph& g = *eval.context().new_graph(model_.need().graph_nodes);
+        graph& g = *eval.new_graph(model_.need().graph_nodes);
         const tensor* result = model_.build(eval.context(), g);
         mark_offloaded(g, offload);
         eval.plan(g);
@@ -108,6 +108,12 @@ TEST(engine, computes_every_small_model_on_the_device_as_on_the_host) {
         offloaded.upload();
         EXPECT_EQ(offloaded.eval(too_many), reference(info.name));
     }
+}
+
+TEST(engine, computes_the_same_bits_with_extras_of_which_only_the_fields_in_use_are_written) {
+    const auto expected = reference("llama-2-7b-small");
+    extra_strategies<device::lazy_tensor_extra>::for_each(
+        [&](auto tag) { same_bits_as<hybrid<context>, typename decltype(tag)::type>(expected, "llama-2-7b-small"); });
 }
 
 TEST(engine, encodes_audio_on_the_device_as_on_the_host) {

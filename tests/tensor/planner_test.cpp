@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
-#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -17,19 +15,8 @@
 #include "alloclab/tensor/context.hpp"
 #include "alloclab/tensor/models/registry.hpp"
 #include "alloclab/tensor/ops.hpp"
+#include "counted_new.hpp"
 #include "support.hpp"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    ++allocations;
-    if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace alloclab::tensor {
 namespace {
@@ -321,14 +308,93 @@ TEST_F(plans, of_the_same_graph_again_allocate_nothing) {
         model.build(c, g);
         p.plan(g);
         const std::vector<placement> before(p.placements().begin(), p.placements().end());
-        const std::size_t bytes = p.bytes(), allocated = allocations;
+        const std::size_t bytes = p.bytes(), allocated = test::calls_of_new();
         for (int i = 0; i < 3; ++i) p.plan(g);
-        EXPECT_EQ(allocations, allocated);
+        EXPECT_EQ(test::calls_of_new(), allocated);
         EXPECT_EQ(p.bytes(), bytes);
         EXPECT_TRUE(std::equal(before.begin(), before.end(), p.placements().begin(), p.placements().end(),
                                [](const placement& a, const placement& b) { return a.offset == b.offset; }));
     }
-    EXPECT_GT(allocations, 0u) << "they are counted";
+    EXPECT_GT(test::calls_of_new(), 0u) << "they are counted";
+}
+
+// A plan may be the last one only where nothing that it depends on has changed.
+TEST_F(plans, are_those_of_a_new_planner_whatever_was_planned_before) {
+    std::size_t changed = 0;
+    for (unsigned seed = 0; seed < 4000; ++seed) {
+        c.reset();
+        std::mt19937 random(seed / 8), change(seed);
+        const auto below = [](std::mt19937& of, std::size_t n) { return static_cast<std::size_t>(of() % n); };
+        for (std::size_t n = below(change, 3); n > 0; --n) leaf();  // other addresses
+        std::vector<tensor*> all{leaf(4096), input(), input(100), input(50)};
+        const std::size_t size = 2 + below(random, 20);
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto any = [&] { return all[all.size() - 1 - below(random, std::min<std::size_t>(all.size(), 9))]; };
+            tensor* a = any();
+            const std::size_t kind = below(random, 6);
+            all.push_back(kind == 0   ? c.new_view(a, {a->ne[0] / 2}, a->nb, 0)
+                          : kind == 1 ? c.new_node(op::copy, a->type, {a->ne[0]}, any(), a)
+                                      : node(static_cast<std::int64_t>(below(random, 20)), a, any()));
+        }
+        tensor* t = all[below(change, all.size())];
+        tensor* other = all[below(change, all.size())];
+        switch (below(change, 7)) {
+            case 0:
+                t->output = !t->output;
+                break;
+            case 1:
+                t->input = !t->input;
+                break;
+            case 2:
+                if (t->op != op::copy && t->op != op::view) t->ne[0] += 16;
+                break;
+            case 3:
+                std::swap(t->sources[0], t->sources[1]);
+                if (t->sources[0] == nullptr) std::swap(t->sources[0], t->sources[1]);
+                break;
+            case 4:
+                if (other < t && t->op == op::add) t->sources[2] = other;
+                break;
+            case 5:
+                if (t->op == op::copy) t->op = op::add;
+                break;
+            default:
+                break;
+        }
+        graph& g = graph_of({all[below(change, 4) == 0 ? all.size() / 2 : all.size() - 1]});
+        planner fresh;
+        fresh.plan(g);
+        const std::vector<placement> before(p.placements().begin(), p.placements().end());
+        p.plan(g);
+        const auto same = [](const placement& a, const placement& b) {
+            return a.of == b.of && a.offset == b.offset && a.bytes == b.bytes && a.first == b.first && a.last == b.last;
+        };
+        ASSERT_TRUE(std::ranges::equal(p.placements(), fresh.placements(), same)) << seed;
+        ASSERT_EQ(p.bytes(), fresh.bytes()) << seed;
+        ASSERT_EQ(p.lower_bound(), fresh.lower_bound()) << seed;
+        for (const placement& at : p.placements()) ASSERT_EQ(&p.placements()[p.index_of(g, *at.of)], &at) << seed;
+        changed += !std::ranges::equal(before, p.placements(), [](const placement& a, const placement& b) {
+            return a.offset == b.offset && a.bytes == b.bytes && a.first == b.first && a.last == b.last;
+        });
+    }
+    EXPECT_GT(changed, 1000u);
+    EXPECT_LT(changed, 3000u);
+}
+
+// As many results of the same sizes with the same last nodes; but `b` starts while `x` is still read, or behind it.
+TEST_F(plans, heed_where_a_result_is_first_alive) {
+    for (const bool early : {false, true}) {
+        c.reset();
+        tensor *x = node(4, leaf()), *a = node(4, leaf());
+        tensor* b = node(4, early ? x : a);
+        tensor* look = view(c, early ? a : x, {4}, 0);
+        graph& g = early ? graph_of({x, a, b, look, node(1, b)}) : graph_of({x, a, look, b, node(1, b)});
+        p.plan(g);
+        expect_right(g, p);
+        EXPECT_EQ(place_of(g, x).last, 2u);
+        EXPECT_EQ(place_of(g, a).last, 3u);
+        EXPECT_EQ(place_of(g, b).offset == place_of(g, x).offset, !early);
+    }
 }
 
 TEST_F(plans, of_sizes_that_no_buffer_can_have_are_refused) {

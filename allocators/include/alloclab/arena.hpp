@@ -47,9 +47,16 @@ public:
         : source_(std::move(source)), growth_(by), first_(first) {
         rewind();
     }
+    /// The same for an arena that has none yet and nothing in it.
+    void start_in(std::span<std::byte> first) noexcept {
+        first_ = first;
+        rewind();
+    }
     arena(const arena&) = delete;
     arena& operator=(const arena&) = delete;
-    ~arena() { release(); }
+    ~arena() {
+        if (chunks_ != nullptr) free_chunks(chunks_);
+    }
 
     /// nullptr when no chunk can be had; nothing has changed then.
     [[nodiscard]] void* allocate(std::size_t bytes, std::size_t align) noexcept {
@@ -63,6 +70,39 @@ public:
             return reinterpret_cast<void*>(at);
         }
         return allocate_from_next_chunk(bytes, align);
+    }
+    /// From the present chunk alone, else nullptr and nothing has changed; `allocate` may still serve it then. Leaves
+    /// unchecked that there is at least 1 byte and that `align` may be asked for.
+    [[nodiscard]] void* bump(std::size_t bytes, std::size_t align) noexcept {
+        const std::uintptr_t at = cursor_ + padding(cursor_, align);
+        if (at > end_ || bytes > end_ - at) [[unlikely]]
+            return nullptr;
+        cursor_ = at + bytes;
+        return reinterpret_cast<void*>(at);
+    }
+    /// Storage for one T in an arena that holds nothing but T and has no first buffer: what lies behind a T is aligned
+    /// for the next, so no gap is computed. nullptr when no chunk can be had.
+    template <class T>
+    [[nodiscard]] void* allocate_next() noexcept {
+        static_assert(is_request(sizeof(T), alignof(T), max_alignment));
+        const std::uintptr_t at = cursor_;
+        // Nothing lies so high that the sum wraps.
+        if (at + sizeof(T) > end_) [[unlikely]]
+            return allocate_from_next_chunk(sizeof(T), alignof(T));
+        if (at == 0) __builtin_unreachable();  // end_ would be 0 too; spares the caller's test for nullptr
+        cursor_ = at + sizeof(T);
+        return reinterpret_cast<void*>(at);
+    }
+    /// How many T were taken by allocate_next since the last reset. O(chunks).
+    template <class T>
+    [[nodiscard]] std::size_t count() const noexcept {
+        if (current_ == nullptr) return 0;
+        const auto between = [](std::uintptr_t from, std::uintptr_t to) {
+            return (to - from - padding(from, alignof(T))) / sizeof(T);
+        };
+        std::size_t taken = between(current_->begin(), cursor_);
+        for (const chunk* c = chunks_; c != current_; c = c->next) taken += between(c->begin(), c->end());
+        return taken;
     }
     /// Does nothing: blocks go with reset or release.
     void deallocate(void*, std::size_t, std::size_t) noexcept {}
@@ -169,7 +209,7 @@ private:
         return ::new (memory) chunk{nullptr, bytes};
     }
 
-    void free_chunks(chunk* c) noexcept {
+    [[gnu::noinline]] void free_chunks(chunk* c) noexcept {
         while (c != nullptr) {
             chunk* next = c->next;
             reserved_bytes_ -= c->bytes;
@@ -180,7 +220,7 @@ private:
 
     // In the order of use. A chunk above the cap was one request's: it goes as soon as most of it is beyond the level,
     // wherever it stands, or a huge eval among small ones would be kept for the few bytes that are bumped in it.
-    void trim() noexcept {
+    [[gnu::noinline]] void trim() noexcept {
         std::size_t needed = recent_bytes_ - std::min(recent_bytes_, first_.size());
         for (chunk** link = &chunks_; *link != nullptr;) {
             const std::size_t size = (*link)->end() - (*link)->begin();

@@ -46,7 +46,7 @@ concept slot_strategy = named<P> && requires(P& p, void* slot) {
     { p.release(slot) } noexcept -> std::same_as<void>;
 };
 
-/// Can tell its own slots from others'.
+/// Can tell its own slots from others'; what it says of an address inside one of its slots is its own affair.
 template <class P>
 concept owning = requires(const P& p, const void* q) {
     { p.owns(q) } noexcept -> std::same_as<bool>;

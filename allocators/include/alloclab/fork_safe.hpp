@@ -26,7 +26,7 @@ protected:
 
     // Called while the lock is whole: a fork may come between a part's construction and the next one's.
     void enlist() noexcept {
-        [[maybe_unused]] static const int registered = ::pthread_atfork(&hold_all, &let_go_all, &let_go_all);
+        [[maybe_unused]] static const int registered = ::pthread_atfork(&hold_all, &let_go_all, &begin_child);
         const std::lock_guard hold(list_mutex_);
         next_ = first_;
         if (next_ != nullptr) next_->previous_ = this;
@@ -41,6 +41,7 @@ protected:
 private:
     virtual bool try_hold() noexcept = 0;
     virtual void let_go() noexcept = 0;
+    virtual void in_child() noexcept = 0;
 
     // Holds all or waits with none: who has one of them may be waiting for another, or for the list.
     static void hold_all() noexcept {
@@ -54,6 +55,10 @@ private:
         }
     }
     static void let_go_all() noexcept { let_go_until(nullptr); }
+    static void begin_child() noexcept {
+        for (held_over_fork* each = first_; each != nullptr; each = each->next_) each->in_child();
+        let_go_all();
+    }
     static void let_go_until(const held_over_fork* end) noexcept {
         for (held_over_fork* each = first_; each != end; each = each->next_) each->let_go();
         list_mutex_.unlock();
@@ -67,11 +72,13 @@ private:
 
 }  // namespace detail
 
-/// Locked and unlocked as a `Lock` is.
+/// Locked and unlocked as a `Lock` is. What it guards can be told of a new child, under the lock, by a function that is
+/// called before any lock is given back: only the thread that forked is left.
 template <class Lock>
 class fork_safe final : detail::held_over_fork {
 public:
     fork_safe() noexcept { enlist(); }
+    fork_safe(void (*tell)(void*) noexcept, void* guarded) noexcept : tell_(tell), guarded_(guarded) { enlist(); }
     ~fork_safe() { delist(); }
 
     void lock() noexcept { lock_.lock(); }
@@ -81,8 +88,13 @@ public:
 private:
     bool try_hold() noexcept override { return lock_.try_lock(); }
     void let_go() noexcept override { lock_.unlock(); }
+    void in_child() noexcept override {
+        if (tell_ != nullptr) tell_(guarded_);
+    }
 
     Lock lock_;
+    void (*tell_)(void*) noexcept = nullptr;
+    void* guarded_ = nullptr;
 };
 
 }  // namespace alloclab

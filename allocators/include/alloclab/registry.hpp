@@ -10,6 +10,8 @@
 #include "alloclab/concepts.hpp"
 #include "alloclab/context/first_call_heap.hpp"
 #include "alloclab/context/heap.hpp"
+#include "alloclab/context/magazine_pool.hpp"
+#include "alloclab/context/owner_pool.hpp"
 #include "alloclab/context/scan_pool.hpp"
 #include "alloclab/context/static_pool.hpp"
 #include "alloclab/extra/bump_arena.hpp"
@@ -48,6 +50,11 @@ using context_strategies = type_list<     //
     hybrid<T>,                            //
     locked_static_pool<T>,                //
     locked_hybrid<T>,                     //
+    magazine_pool<T, 64>,                 //
+    magazine_heap<T>,                     //
+    magazine_hybrid<T>,                   //
+    owner_pool<T, 64>,                    //
+    owner_hybrid<T>,                      //
     scan_pool<T, 64>,                     //
     scan_pool<T, 64, lock_over::buffer>,  //
     first_call_heap<T>>;

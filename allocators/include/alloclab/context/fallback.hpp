@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "alloclab/compose.hpp"
@@ -33,19 +34,21 @@ public:
         : back_(std::forward<Arguments>(for_back)...) {}
 
     /// Storage for one value_type; nullptr when both are exhausted.
-    [[nodiscard]] void* acquire() noexcept {
+    [[nodiscard, gnu::always_inline]] void* acquire() noexcept {
         if (void* slot = front_.acquire()) [[likely]]
             return slot;
         void* slot = back_.acquire();
-        if (slot != nullptr) in_back_.add();
+        if constexpr (!measured<Back>)
+            if (slot != nullptr) in_back_.add();
         return slot;
     }
 
     /// nullptr does nothing; any other slot must be live here.
-    void release(void* slot) noexcept {
+    [[gnu::always_inline]] void release(void* slot) noexcept {
         if (front_.owns(slot)) [[likely]]
             return front_.release(slot);
-        if (slot != nullptr) in_back_.subtract();
+        if constexpr (!measured<Back>)
+            if (slot != nullptr) in_back_.subtract();
         back_.release(slot);
     }
 
@@ -57,7 +60,7 @@ public:
     void reset() noexcept requires resettable<Front> && resettable<Back> {
         front_.reset();
         back_.reset();
-        in_back_.set(0);
+        if constexpr (!measured<Back>) in_back_.set(0);
     }
 
     /// Both together; of a back that does not measure itself, the live slots and their bytes as they were asked for.
@@ -69,12 +72,16 @@ public:
     [[nodiscard]] Front& front() noexcept { return front_; }
     [[nodiscard]] Back& back() noexcept { return back_; }
     /// Live slots that the back holds.
-    [[nodiscard]] std::size_t in_back() const noexcept { return in_back_.get(); }
+    [[nodiscard]] std::size_t in_back() const noexcept {
+        if constexpr (measured<Back>) return back_.usage().live;
+        else return in_back_.get();
+    }
 
 private:
     [[no_unique_address]] Front front_;
     [[no_unique_address]] Back back_;
-    counter<threads> in_back_;
+    struct nothing {};
+    [[no_unique_address]] std::conditional_t<measured<Back>, nothing, counter<threads>> in_back_;
 };
 
 }  // namespace alloclab

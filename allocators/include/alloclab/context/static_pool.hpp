@@ -45,8 +45,8 @@ public:
 
     /// Gives a slot back. What is no slot's start, or is free already, does nothing; nullptr neither.
     void release(void* slot) noexcept {
-        if (!owns(slot)) return;
-        const std::size_t index = offset_of(slot) / sizeof(storage);
+        const std::size_t at = offset_of(slot), index = at / sizeof(storage);
+        if (at >= sizeof slots_ || at % sizeof(storage) != 0) return;
         const std::uint64_t bit = std::uint64_t{1} << (index % 64);
         if ((free_[index / 64] & bit) != 0 || slot == recent_) return;
         if (recent_ == nullptr) {
@@ -57,11 +57,8 @@ public:
         with_free_ |= std::uint64_t{1} << (index / 64);
     }
 
-    /// True when the pointer is the start of one of this pool's slots, live or free.
-    [[nodiscard]] bool owns(const void* pointer) const noexcept {
-        const std::size_t at = offset_of(pointer);
-        return at < sizeof slots_ && at % sizeof(storage) == 0;
-    }
+    /// True for an address inside this pool's slots, live or free.
+    [[nodiscard]] bool owns(const void* pointer) const noexcept { return offset_of(pointer) < sizeof slots_; }
 
     /// Forgets every live slot; the memory stays.
     void reset() noexcept {

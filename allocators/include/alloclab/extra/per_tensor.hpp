@@ -1,6 +1,7 @@
 // per_tensor: a heap object for each extra; an eval's temporaries are deleted one by one when it ends.
 // Choose it when evals are few or long; it needs no tuning and no memory between evals.
-// Cost: a source call for each tensor and eval, both ways. Threads: single. Full: when the source is.
+// Cost: a source call for each tensor and eval, both ways, and what the source makes of it: a malloc that trims its
+// heap gives the pages of one eval back and faults them in for the next. Threads: single. Full: when the source is.
 // Idea: ggml's new and delete of ggml_tensor_extra_gpu, with the delete that llama.cpp#2145 found missing.
 #pragma once
 

@@ -1,7 +1,8 @@
 // ring: N extras handed out in turn, for ever; the N-th next one takes the memory of the first.
 // A control, kept to measure llama.cpp PR#2220, which stopped the leak so; choose bump_arena instead.
-// Cost: a remainder and the construction, over memory that is walked from end to end and so never cached. Threads:
-// single. Full: the original handed out live extras again without a word; here the overrun is refused with nullptr.
+// Cost: a remainder and the construction, over memory that is walked from end to end and so never cached; a page fault
+// for each page of it, in as many evals as it takes to come round once, and none after. Threads: single.
+// Full: the original handed out live extras again without a word; here the overrun is refused with nullptr.
 #pragma once
 
 #include <cstddef>
@@ -33,25 +34,22 @@ public:
 
     void begin_eval() noexcept { depth_.begin(); }
     void end_eval() noexcept {
-        if (depth_.end()) live_ = taken_ = 0;
+        if (!depth_.end() || slots_ == nullptr) return;
+        stop_ = next_ + N;
+        released_ = 0;
     }
     /// nullptr when this eval has taken N temporaries already, or when the source is exhausted. A released temporary's
     /// place is not used again within its eval.
     [[nodiscard]] E* acquire(lifetime life) noexcept {
         if (life == lifetime::persistent) return persistent_.acquire(life);
-        if (slots_ == nullptr && !take_slots()) return nullptr;
-        if (taken_ == N) {
-            ++overruns_;
+        if (next_ == stop_ && !take_slots()) [[unlikely]]
             return nullptr;
-        }
-        ++taken_;
-        ++live_;
         return ::new (slots_ + next_++ % N) E{};
     }
     /// nullptr does nothing.
     void release(E* extra) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(extra) - reinterpret_cast<std::uintptr_t>(slots_);
-        if (slots_ != nullptr && at < bytes) --live_;
+        if (slots_ != nullptr && at < bytes) ++released_;
         else persistent_.release(extra);
     }
 
@@ -59,26 +57,33 @@ public:
     [[nodiscard]] std::size_t overruns() const noexcept { return overruns_; }
     [[nodiscard]] struct usage usage() const noexcept {
         struct usage all = persistent_.usage();
-        all.live += live_;
-        all.reserved_bytes += slots_ != nullptr ? bytes : 0;
         all.source_calls += source_calls_;
+        if (slots_ == nullptr) return all;
+        all.live += next_ + N - stop_ - released_;
+        all.reserved_bytes += bytes;
         return all;
     }
 
 private:
     static constexpr std::size_t bytes = product(sizeof(E), N);
 
-    bool take_slots() noexcept {
+    [[gnu::noinline]] bool take_slots() noexcept {
+        if (slots_ != nullptr) {
+            ++overruns_;
+            return false;
+        }
         ++source_calls_;
         slots_ = static_cast<E*>(persistent_.source().allocate(bytes, alignof(E)));
-        return slots_ != nullptr;
+        if (slots_ == nullptr) return false;
+        stop_ = next_ + N;
+        return true;
     }
 
     node_list<E, Source> persistent_;
     E* slots_ = nullptr;  // raw memory; an extra begins its life when it is handed out
     std::size_t next_ = 0;
-    std::size_t taken_ = 0;  // temporaries of this eval, released ones too
-    std::size_t live_ = 0;
+    std::size_t stop_ = 0;      // next_ when this eval has taken N; next_ itself before there are slots
+    std::size_t released_ = 0;  // temporaries of this eval
     std::size_t overruns_ = 0;
     std::size_t source_calls_ = 0;  // for the slots
     eval_depth depth_;

@@ -17,7 +17,7 @@ namespace alloclab::report {
 /// A strategy as it was registered when the run was made.
 struct strategy {
     std::string name;
-    std::string kind;     ///< "context", "extra" or "source"
+    std::string kind;     ///< "context", "extra", "source" or "peer"
     std::string threads;  ///< "single" or "shared"
     bool bounded = false;
     std::size_t capacity = 0;  ///< slots, where bounded

@@ -55,20 +55,25 @@ public:
     context(const context_options& options, any_source source) noexcept;
     context(const context&) = delete;
     context& operator=(const context&) = delete;
-    ~context();
+    ~context() {
+        if (owned_.data() != nullptr) give_back_buffer();
+    }
     [[nodiscard]] bool ready() const noexcept { return ready_; }
 
     /// A leaf without data (with data in the buffer unless `no_alloc`). O(1).
     /// Throws shape_error for a size that overflows, context_exhausted when it does not fit; nothing has changed then.
-    tensor* new_tensor(type t, shape s);
+    tensor* new_tensor(type t, const shape& s);
     /// nullptr where new_tensor throws.
-    [[nodiscard]] tensor* try_new_tensor(type t, shape s) noexcept;
+    [[nodiscard]] tensor* try_new_tensor(type t, const shape& s) noexcept;
     /// A leaf that is written before each run: the planner gives it memory.
-    tensor* new_input(type t, shape s);
+    tensor* new_input(type t, const shape& s);
     /// A tensor computed by `o` from `a` (and `b`, `c`), contiguous, no data yet. Used by ops.hpp.
-    tensor* new_node(op o, type t, shape s, tensor* a, tensor* b = nullptr, tensor* c = nullptr);
+    tensor* new_node(op o, type t, const shape& s, tensor* a, tensor* b = nullptr, tensor* c = nullptr);
+    /// nullptr where new_node throws.
+    [[nodiscard]] tensor* try_new_node(op o, type t, const shape& s, tensor* a, tensor* b = nullptr,
+                                       tensor* c = nullptr) noexcept;
     /// A look at `a` from `offset` bytes on; throws shape_error when it would reach past the end of `a`, be it empty.
-    tensor* new_view(tensor* a, shape s, const std::array<std::size_t, 4>& strides, std::size_t offset);
+    tensor* new_view(tensor* a, const shape& s, const std::array<std::size_t, 4>& strides, std::size_t offset);
 
     /// A graph of at most `max_nodes` nodes; throws context_exhausted. try_: nullptr.
     graph* new_graph(std::size_t max_nodes);
@@ -105,9 +110,17 @@ private:
         const tensor* of;
         std::string_view text;
     };
-    [[nodiscard]] std::size_t bytes_for(type t, const shape& s, bool with_data) const noexcept;
-    [[nodiscard]] tensor* place(type t, const shape& s, bool with_data) noexcept;
-    [[nodiscard]] tensor* place_or_throw(type t, const shape& s, bool with_data);
+    static constexpr std::size_t tensor_bytes(std::size_t behind) noexcept {
+        return align_up(sum(sizeof(tensor), behind), alignment);
+    }
+    void take_buffer(std::size_t bytes) noexcept;
+    void give_back_buffer() noexcept;
+    [[nodiscard]] std::size_t bytes_with_data(std::size_t data_bytes) const noexcept;
+    tensor* write(void* memory, op o, type t, const shape& s, const std::array<std::size_t, 4>& nb, tensor* a,
+                  tensor* b, tensor* c) noexcept;
+    [[nodiscard, gnu::cold]] tensor* place(std::size_t bytes, op o, type t, const shape& s, tensor* a, tensor* b,
+                                           tensor* c) noexcept;
+    [[noreturn, gnu::cold]] void refuse(type t, const shape& s, bool with_data) const;
     [[noreturn]] void throw_exhausted(std::size_t needed, std::size_t align = alignment) const;
 
     std::span<std::byte> owned_;
@@ -116,8 +129,59 @@ private:
     std::size_t tensors_ = 0;
     std::size_t bytes_of_tensor_;  // with the room behind it
     bool no_alloc_ = true;
-    bool ready_ = false;
+    bool ready_ = true;
 };
+
+// Inlined with its destructor: over a caller's buffer, which begins at its next multiple of the alignment, both
+// together are a few dozen instructions.
+inline context::context(const context_options& options, any_source source) noexcept
+    : metadata_(
+          [&]() -> std::span<std::byte> {
+              const std::size_t gap = padding(reinterpret_cast<std::uintptr_t>(options.buffer.data()), alignment);
+              if (gap >= options.buffer.size()) return {};
+              return options.buffer.subspan(gap);
+          }(),
+          options.growing, source),
+      bytes_of_tensor_(options.bytes_behind_tensor == 0 ? tensor_bytes(0) : tensor_bytes(options.bytes_behind_tensor)),
+      no_alloc_(options.no_alloc) {
+    if (options.buffer.data() == nullptr && options.bytes != 0) take_buffer(options.bytes);
+}
+
+// Each member is written once: cleared as a whole first, g++ 12 gives a tensor a `rep stos`.
+inline tensor* context::write(void* memory, op o, type t, const shape& s, const std::array<std::size_t, 4>& nb,
+                              tensor* a, tensor* b, tensor* c) noexcept {
+    ++tensors_;
+    auto* made = ::new (memory) tensor;
+    for (std::size_t d = 0; d < 4; ++d) made->ne[d] = s.ne[d];
+    for (std::size_t d = 0; d < 4; ++d) made->nb[d] = nb[d];
+    made->sources[0] = a;
+    made->sources[1] = b;
+    made->sources[2] = c;
+    made->data = nullptr;
+    made->extra = nullptr;
+    made->mark = 0;
+    made->params.offset = 0;
+    made->op = o;
+    made->type = t;
+    made->input = made->output = made->offload = false;
+    made->padding = {};
+    return made;
+}
+
+// Inlined, so that no shape goes through memory; the copies are for those who need its address, or it would yet.
+inline tensor* context::try_new_node(op o, type t, const shape& s, tensor* a, tensor* b, tensor* c) noexcept {
+    if (std::array<std::size_t, 4> nb; try_strides(t, s, nb)) [[likely]]
+        if (void* memory = metadata_.bump(bytes_of_tensor_, alignment)) [[likely]]
+            return write(memory, o, t, s, nb, a, b, c);
+    return place(bytes_of_tensor_, o, t, shape(s), a, b, c);
+}
+
+inline tensor* context::new_node(op o, type t, const shape& s, tensor* a, tensor* b, tensor* c) {
+    tensor* made = try_new_node(o, t, s, a, b, c);
+    if (made == nullptr) [[unlikely]]
+        refuse(t, shape(s), false);
+    return made;
+}
 
 /// Owns a context and knows the way home.
 struct context_deleter {
@@ -149,7 +213,7 @@ public:
         return made;
     }
     /// Empty where make throws.
-    [[nodiscard]] context_ptr try_make(const context_options& options) noexcept {
+    [[nodiscard, gnu::always_inline]] context_ptr try_make(const context_options& options) noexcept {
         const auto construct = [&](void* slot) noexcept {
             auto* c = ::new (slot) context(options, any_source(buffers_));
             if (c->ready()) return true;

@@ -2,7 +2,7 @@
 // context, build the graph, plan activation memory, give each offloaded tensor an extra, execute, end the eval.
 //
 //   { auto eval = engine.begin_eval();               // a context, and the bracket of the temporaries
-//     graph* g = build(eval.context());
+//     graph* g = eval.new_graph(nodes);             // and tensors in eval.context()
 //     eval.plan(*g); eval.attach(*g); eval.execute(*g);  // or eval.run(*g)
 //   }                                                // temporary extras have lived until here
 //
@@ -58,7 +58,7 @@ struct engine_options {
     bool reset_context = true;  ///< one context, reset for each eval; false: a new one for each
 };
 
-/// One thread at a time. `Extras::extra_type` has a `data` array whose first element is the device's.
+/// One thread at a time. `Extras::extra_type` keeps addresses by device, of which this one is 0: see tensor_extra.
 template <slot_strategy Slots, any_extra_strategy Extras, device_backend Device, memory_source Buffers = malloc_source>
 class engine {
 public:
@@ -94,7 +94,7 @@ public:
                 device_.deallocate(memory);
                 throw offload_exhausted("extra", 1, 0);
             }
-            extra->data[0] = memory;
+            extra->place(0, memory);
             t->extra = extra;
             uploaded_.push_back(t);
             must(device_.copy_to_device(memory, t->data, t->bytes(), stream()), "a copy to the device");
@@ -125,7 +125,7 @@ private:
         else return extras_.acquire(life);
     }
     void drop(tensor* t) noexcept {
-        device_.deallocate(extra_of(*t).data[0]);
+        device_.deallocate(extra_of(*t).data(0));
         extras_.release(&extra_of(*t));
         t->extra = nullptr;
     }
@@ -153,7 +153,7 @@ private:
             extra_type* extra = acquire(lifetime::temporary, t);
             if (extra == nullptr) throw offload_exhausted("extra", 1, 0);
             t->extra = extra;
-            extra->data[0] = t->is_alias() ? device_address(*t) : mirror(*t);
+            extra->place(0, t->is_alias() ? device_address(*t) : mirror(*t));
         }
     }
 
@@ -185,7 +185,7 @@ private:
     [[nodiscard]] void* device_address(const tensor& t) const noexcept {
         const tensor& root = t.root();
         if (root.op == op::none && !root.input && root.extra == nullptr) return nullptr;
-        void* base = at_home_on_device(root) ? extra_of(root).data[0] : mirror(root);
+        void* base = at_home_on_device(root) ? extra_of(root).data(0) : mirror(root);
         return at(base, static_cast<std::size_t>(static_cast<std::byte*>(t.data) - static_cast<std::byte*>(root.data)));
     }
 
@@ -207,7 +207,7 @@ private:
         else fetch(root);
     }
     void fetch(const tensor& root) {
-        must(device_.copy_to_host(root.data, extra_of(root).data[0], root.bytes(), stream()), "a copy to the host");
+        must(device_.copy_to_host(root.data, extra_of(root).data(0), root.bytes(), stream()), "a copy to the host");
         must(device_.synchronize(stream()), "to synchronize");
     }
 
@@ -257,6 +257,7 @@ private:
     contexts<Slots, Buffers> contexts_;
     context_ptr context_;
     Extras extras_;
+    last_order order_;
     planner planner_;
     std::unique_ptr<std::byte, aligned_delete> host_buffer_;
     std::size_t host_bytes_ = 0;
@@ -279,6 +280,13 @@ public:
 
     /// Where this eval's tensors and graph are made.
     [[nodiscard]] alloclab::tensor::context& context() noexcept { return *engine_.context_; }
+    /// A graph of at most `max_nodes` nodes that reuses the order of the one that the last eval made here. Throws
+    /// context_exhausted.
+    graph* new_graph(std::size_t max_nodes) {
+        graph* made = context().new_graph(max_nodes);
+        made->follow(engine_.order_);
+        return made;
+    }
     /// Places every result in the activation buffer, whose memory the data pointers then show. Inputs may be written
     /// from now on. Throws std::bad_alloc.
     void plan(const graph& g) { engine_.place(g); }

@@ -35,12 +35,12 @@ tensor* gelu(context& c, tensor* a);
 tensor* conv1d(context& c, tensor* kernel, tensor* signal, std::int32_t stride, std::int32_t padding);
 
 /// The same bytes under another shape with as many elements; `a` must be contiguous.
-tensor* reshape(context& c, tensor* a, shape s);
+tensor* reshape(context& c, tensor* a, const shape& s);
 /// Part of `a`: `s` elements, `strides` bytes apart along dimensions 1 to 3 and adjacent along dimension 0. Strides and
 /// offset are multiples of the element size.
-tensor* view(context& c, tensor* a, shape s, std::array<std::size_t, 3> strides, std::size_t offset);
+tensor* view(context& c, tensor* a, const shape& s, const std::array<std::size_t, 3>& strides, std::size_t offset);
 /// The leading `s` elements of `a` from `offset` bytes on, laid out contiguously.
-tensor* view(context& c, tensor* a, shape s, std::size_t offset);
+tensor* view(context& c, tensor* a, const shape& s, std::size_t offset);
 /// Dimension i of `a` becomes dimension axes[i] of the result.
 tensor* permute(context& c, tensor* a, std::array<std::uint8_t, 4> axes);
 /// Dimensions 0 and 1 exchanged.

@@ -41,7 +41,12 @@ enum class op : std::uint8_t {
 };
 
 inline constexpr std::size_t max_sources = 3;
-[[nodiscard]] std::string_view name_of(op o) noexcept;
+
+inline constexpr std::array<std::string_view, 17> op_names{
+    "none", "view",    "get_rows", "add",  "mul",    "scale", "matmul", "rms_norm", "layer_norm",
+    "rope", "softmax", "silu",     "gelu", "conv1d", "cont",  "copy",   "concat"};
+static_assert(op_names.size() == static_cast<std::size_t>(op::concat) + 1);
+[[nodiscard]] constexpr std::string_view name_of(op o) noexcept { return op_names[static_cast<std::size_t>(o)]; }
 
 /// Dimensions, innermost first; unused ones are 1. A dimension of 0 makes an empty tensor.
 struct shape {
@@ -68,6 +73,19 @@ private:
         return !is_size(n) ? too_many : empty ? 0 : n;
     }
 };
+
+/// Strides in bytes of a contiguous tensor; false, and some of them unset, where it is empty or cannot exist.
+[[nodiscard]] constexpr bool try_strides(type t, const shape& s, std::array<std::size_t, 4>& nb) noexcept {
+    std::int64_t row = 0, matrix = 0, cube = 0, all = 0;
+    if (!multiply(static_cast<std::int64_t>(bytes_of(t)), s.ne[0], row) || !multiply(row, s.ne[1], matrix) ||
+        !multiply(matrix, s.ne[2], cube) || !multiply(cube, s.ne[3], all)) [[unlikely]]
+        return false;
+    nb[0] = bytes_of(t);
+    nb[1] = static_cast<std::size_t>(row);
+    nb[2] = static_cast<std::size_t>(matrix);
+    nb[3] = static_cast<std::size_t>(cube);
+    return true;
+}
 
 /// Shapes that do not fit together, or sizes that cannot exist; the text names the call, the shapes and the rule.
 class shape_error : public std::invalid_argument {

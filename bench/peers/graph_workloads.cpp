@@ -35,13 +35,10 @@ struct ggml_contexts {
         keep(context);
         library.free(context);
     }
-    /// ggml counts nothing itself: page faults alone.
     template <class Round>
     void observe(observations& seen, Round round) const {
         round();
-        const double faults = minor_faults();
-        round();
-        seen.counters["faults_per_round"] = minor_faults() - faults;
+        count_faults(seen, "round", round);
     }
 
     const ggml_library& library = *S::library();
@@ -92,7 +89,10 @@ public:
     }
     [[nodiscard]] struct usage usage() const noexcept { return context_->usage(); }
     [[nodiscard]] std::size_t used_bytes() const noexcept { return context_->used_bytes(); }
-    [[nodiscard]] std::size_t reserved_bytes() const noexcept { return context_->capacity_bytes(); }
+    /// The whole buffer: what the context has of it depends on where it begins.
+    [[nodiscard]] std::size_t reserved_bytes() const noexcept {
+        return buffer_.empty() ? context_->capacity_bytes() : buffer_.size();
+    }
 
 private:
     tensor::llama_shape shape_;
@@ -142,10 +142,6 @@ public:
         library_.free(context);
         return nodes;
     }
-    /// ggml counts nothing itself; its tensors lie in the buffer.
-    [[nodiscard]] struct usage usage() const noexcept { return {}; }
-    [[nodiscard]] std::size_t used_bytes() const noexcept { return buffer_.size(); }
-    [[nodiscard]] std::size_t reserved_bytes() const noexcept { return buffer_.size(); }
 
 private:
     const ggml_library& library_ = *peers::ggml<Package>::library();
@@ -166,12 +162,15 @@ measurement graphs(const tensor::llama_shape& shape) {
         for (auto _ : state) benchmark::DoNotOptimize(all->build());
     };
     m.observe = [all, nodes](observations& seen) {
-        count_rounds(
-            seen, "eval", [&] { all->build(); }, [&] { return all->usage(); });
-        memory_watch memory;
-        memory.look(all->used_bytes(), all->reserved_bytes());
-        memory.tell_peaks(seen);
+        const auto round = [&] { all->build(); };
         seen.counters["nodes"] = static_cast<double>(nodes);
+        if constexpr (!requires { all->usage(); }) return count_faults(seen, "eval", round);
+        else {
+            count_rounds(seen, "eval", round, [&] { return all->usage(); });
+            memory_watch memory;
+            memory.look(all->used_bytes(), all->reserved_bytes());
+            memory.tell_peaks(seen);
+        }
     };
     return m;
 }

@@ -59,7 +59,9 @@ profile read_profile(const fs::path& file, const std::string& program) {
             callee.clear();
             std::getline(in, line);
         } else if (!line.empty() && line.front() >= '0' && line.front() <= '9') {
-            const double cost = std::strtod(line.c_str() + line.find(' '), nullptr);
+            const std::size_t blank = line.find(' ');
+            if (blank == std::string::npos) continue;
+            const double cost = std::strtod(line.c_str() + blank, nullptr);
             seen.all += cost;
             if (is_own(object)) seen.own += cost;
         }
@@ -75,8 +77,8 @@ instruction_count count_instructions(job j, double limit_seconds, bool (*interru
     constexpr std::size_t few = 16, many = 48;
     instruction_count result;
     double operations = 0;
-    const std::string program = fs::read_symlink("/proc/self/exe").string();
     const auto counted = [&](std::size_t iterations) {
+        const std::string program = fs::read_symlink("/proc/self/exe").string();
         const private_folder folder;
         const fs::path out = folder.path() / "callgrind.out";
         j.task = job::counting;

@@ -267,7 +267,8 @@ command add_run(CLI::App& app, int argc, char** argv) {
         ->take_last();
     parser
         ->add_option("--max-time", options->max_time,
-                     "90s, 5m or 1h: no block begins after it; 5m by default, which the least may exceed")
+                     "90s, 5m or 1h: no block but the first begins after it; 5m by default, 200s of a preset, which "
+                     "the least may exceed")
         ->take_last();
     auto* min_time =
         parser->add_option("--min-time", options->min_milliseconds, "Milliseconds that each measurement takes, roughly")

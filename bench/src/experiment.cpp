@@ -99,7 +99,7 @@ private:
 
     [[nodiscard]] bool is_time_up(std::size_t block) const {
         const report::design& d = plan_.design;
-        return d.max_seconds > 0 && elapsed() >= d.max_seconds && (plan_.within_time || block >= d.least_blocks);
+        return d.max_seconds > 0 && elapsed() >= d.max_seconds && block >= (plan_.within_time ? 1 : d.least_blocks);
     }
 
     void begin(const place& x) {

@@ -277,8 +277,7 @@ void add_extra_workloads(catalogue& c) {
     add_evals<device::tensor_extra, device::lazy_tensor_extra>(
         c, "extra/eval", "1152 bytes",
         "What the bookkeeping of a GPU backend costs per tensor, by the number of tensors, and how much of it is left "
-        "when "
-        "only the fields in use are written instead of all cleared",
+        "when only the fields in use are written instead of all cleared",
         {{.name = "heap", .values = {"aged"}, .quick = {"aged"}, .full = {"aged", "bare", "littered"}},
          clear,
          {.name = "tensors",

@@ -44,23 +44,17 @@ class watched : public compose<S, counting> {
 
 public:
     [[nodiscard]] void* acquire() noexcept {
-        const std::size_t spilled = in_back(this->base());
         void* slot = counted::acquire();
-        spills_ += in_back(this->base()) - spilled;
         peak_reserved_ = std::max(peak_reserved_, usage().reserved_bytes);
         return slot;
     }
     [[nodiscard]] struct usage usage() const noexcept {
-        struct usage all;
-        if constexpr (measured<S>) all = this->base().usage();
-        else all = usage_of(this->traffic());
-        all.source_calls += spills_;
-        return all;
+        if constexpr (measured<S>) return this->base().usage();
+        else return usage_of(this->traffic());
     }
     [[nodiscard]] std::size_t peak_reserved_bytes() const noexcept { return peak_reserved_; }
 
 private:
-    std::size_t spills_ = 0;  // slots that a fallback's back served
     std::size_t peak_reserved_ = 0;
 };
 
@@ -98,15 +92,22 @@ private:
     std::vector<double> live_, reserved_;
 };
 
-/// What one of many rounds costs in page faults and calls to the source, and what it leaves live: `read()` gives the
-/// usage of all that takes part. Names the counters by `of`: "faults_per_eval". Warm up before.
-template <class Round, class Read>
-void count_rounds(observations& seen, const std::string& of, Round round, Read read) {
-    constexpr std::size_t repeats = 20;
-    const usage before = read();
+constexpr std::size_t repeats = 20;  // rounds that a count is the mean of
+
+/// What one of many rounds costs in page faults: all that there is to tell of what counts nothing itself. Names the
+/// counter by `of`: "faults_per_eval". Warm up before.
+template <class Round>
+void count_faults(observations& seen, const std::string& of, Round round) {
     const double faults = minor_faults();
     for (std::size_t i = 0; i < repeats; ++i) round();
     seen.counters["faults_per_" + of] = (minor_faults() - faults) / repeats;
+}
+
+/// And in calls to the source, and what it leaves live: `read()` gives the usage of all that takes part.
+template <class Round, class Read>
+void count_rounds(observations& seen, const std::string& of, Round round, Read read) {
+    const usage before = read();
+    count_faults(seen, of, round);
     const usage after = read();
     const auto grown = [](std::size_t now, std::size_t then) {
         return (static_cast<double>(now) - static_cast<double>(then)) / repeats;

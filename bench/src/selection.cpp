@@ -187,7 +187,7 @@ const preset& find_preset(const std::string& name) {
         if (each.name == name) return each;
         names.push_back(each.name);
     }
-    throw unknown_name("no preset \"" + name + "\"; there are " + listed(names));
+    throw unknown_name("no preset \"" + name + "\"; there " + (names.size() == 1 ? "is " : "are ") + listed(names));
 }
 
 std::string baseline_of(const plan& p, const family& f) {

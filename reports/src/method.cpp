@@ -142,24 +142,21 @@ std::vector<std::string> method(const book& b) {
     if (has_peers(b)) {
         lines.push_back(fmt::format(
             "A bar is reached when the whole interval of its figure is on the right side of it, missed when all of it "
-            "is "
-            "on the wrong side, and undecided between. A figure with several parts is as good as its worst part; one "
-            "that lacks a part is undecided, unless another part misses the bar. Each interval has its {:.0f} % by "
-            "itself: of all parts together, one more often is off.",
+            "is on the wrong side, and undecided between. A figure with several parts is as good as its worst part; "
+            "one that lacks a part is undecided, unless another part misses the bar. Each interval has its {:.0f} % "
+            "by itself: of all parts together, one more often is off.",
             100 * confidence));
         lines.emplace_back(
             "Worst to best: the setting with the greatest median is paired with the one with the least. As the same "
             "samples choose the two and tell their ratio, it comes out too large rather than too small, the more so "
-            "the "
-            "more settings there are.");
+            "the more settings there are.");
         lines.emplace_back(
             "A share of an eval is the median of one operation, times as many as an eval makes, of the fastest "
             "eval with its computing in this run.");
     }
     lines.emplace_back(
         "Growth is judged after the first tenth of the evals: flat, linear with its slope, a saw-tooth, or other. It "
-        "is "
-        "a leak when what is left at the low points rises from eval to eval.");
+        "is a leak when what is left at the low points rises from eval to eval.");
     return lines;
 }
 

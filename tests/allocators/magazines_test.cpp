@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
@@ -338,6 +339,43 @@ TEST(magazine_heap, counts_live_slots_and_reuses_what_another_thread_released) {
         EXPECT_EQ(heap.usage().live, 0u);
     }
     EXPECT_LT(heap.usage().source_calls, 130u) << "malloc was asked again for what was at hand";
+}
+
+// A refusal leaves a magazine that serves: what is released after it is not lost.
+TEST(magazine_heap, loses_nothing_that_is_released_after_malloc_has_failed) {
+    if (sanitized) GTEST_SKIP() << "a limit on address space stops a sanitizer";
+    struct large {
+        std::byte bytes[std::size_t{64} << 20];
+    };
+    const auto loses_nothing = [] {
+        const auto limit_memory = [](bool on) {
+            rlimit limit{};
+            if (::getrlimit(RLIMIT_AS, &limit) != 0) return false;
+            limit.rlim_cur = on ? 1 : limit.rlim_max;
+            return ::setrlimit(RLIMIT_AS, &limit) == 0;
+        };
+        magazine_heap<large> heap;
+        const auto slots = take_all<magazine_heap<large>>(heap, 2);
+        if (slots.size() != 2 || !limit_memory(true)) return false;
+        const bool refused = heap.acquire() == nullptr;
+        if (!limit_memory(false) || !refused) return false;
+        give_back(heap, slots);
+        return heap.usage().live == 0;
+    };
+    EXPECT_EQ(in_child(loses_nothing), child_end::succeeded);
+}
+
+// A pool may live in a slot of another that shares its entry in the table: each finds its own slots alone.
+TEST(magazine_pool, takes_no_slot_of_a_pool_that_lives_in_its_own_slot) {
+    using inner = magazine_pool<long, 4>;
+    const auto outer = std::make_unique<magazine_pool<inner, 16>>();
+    for (int i = 0; i < 8; ++i) {
+        auto* in = new (outer->acquire()) inner;
+        for (int k = 0; k < 70; ++k) in->release(in->acquire());
+        const auto* next = static_cast<std::byte*>(outer->acquire());
+        const auto* begin = reinterpret_cast<std::byte*>(in);
+        EXPECT_TRUE(next < begin || next >= begin + sizeof(inner)) << "given out while the pool in it lives";
+    }
 }
 
 // ---- the fence ----

@@ -180,7 +180,7 @@ class design(in_folder):
     def test_what_stayed_open_is_said_in_the_file_and_on_stderr(self):
         output = self.path / "run.json"
         for arguments, expected in [(["--blocks", "2"], "2 of 2 ratios have no interval"),
-                                    (["--max-time", "0.001"], "time was up after block 0 of at least 7")]:
+                                    (["--max-time", "0.001"], "time was up after block 1 of at least 7")]:
             done = alloclab("run", *SLOTS, "--min-time", "1", *arguments, "-o", str(output))
             self.assertIn(expected, done.stderr)
             if done.returncode == 0:

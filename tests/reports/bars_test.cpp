@@ -205,16 +205,16 @@ TEST(bars, worst_to_best_pairs_the_slowest_setting_with_the_fastest_of_its_range
     for (const auto& [live, ns] :
          {std::pair{"0", 110.0}, {"8", 100.0}, {"32", 105.0}, {"63", 120.0}, {"128", 900.0}, {"1024", 1800.0}})
         cells.push_back(timed("peers/slots", "magazine_hybrid", {{"live", live}}, ns));
-    const held below = bar_of("contexts, live < 64", cells), above = bar_of("contexts, live ≥ 64", cells);
+    const held below = bar_of("slots, live < 64", cells), above = bar_of("slots, live ≥ 64", cells);
     EXPECT_NEAR(below.value, 1.2, 1e-9);
     EXPECT_EQ(below.graded, grade::reached);
     EXPECT_EQ(below.where, "magazine_hybrid, live = 63 to 8");
     EXPECT_NEAR(above.value, 2, 1e-9);
     EXPECT_EQ(above.graded, grade::missed);
     cells.erase(cells.begin());
-    EXPECT_EQ(bar_of("contexts, live < 64", cells).graded, grade::undecided);
+    EXPECT_EQ(bar_of("slots, live < 64", cells).graded, grade::undecided);
     cells.resize(1);
-    EXPECT_EQ(bar_of("contexts, live < 64", cells).graded, grade::unmeasured);
+    EXPECT_EQ(bar_of("slots, live < 64", cells).graded, grade::unmeasured);
 }
 
 TEST(bars, page_faults_are_the_most_of_any_strategy_but_controls_and_the_plain_heap) {

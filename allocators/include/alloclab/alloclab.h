@@ -62,9 +62,8 @@ const char* alloclab_slots_strategy(size_t index);
 /// Makes an object that hands out slots of at least `size` bytes at addresses that are multiples of `alignment`.
 /// @param size       1 to 1152 bytes; rounded up as alloclab_slots_bytes tells
 /// @param alignment  a power of two from 1 to 16
-/// @param options    NULL, "" or "slots=N": a pool, or the static part of a hybrid, has 64 slots, or 1024 for N from
-/// 65;
-///                   a strategy that could not hold N slots at a time is refused
+/// @param options    NULL, "" or "slots=N": pools, and the static part of hybrids, have 64 slots, or 1024 from N = 65
+///                   on; a strategy that could not hold N slots at a time is refused
 /// @param out        the object, until it is given to alloclab_slots_destroy
 /// @return alloclab_ok, or why there is none
 int alloclab_slots_create(const char* strategy, size_t size, size_t alignment, const char* options,
@@ -82,7 +81,7 @@ inline void alloclab_slots_release(alloclab_slots* slots, void* slot) {
     if (slots) slots->release(slots, slot);
 }
 
-/// Whether the pointer is the start of one of this object's slots, live or free.
+/// Whether the pointer lies inside this object's slots, live or free.
 /// @return alloclab_not_supported from strategies that cannot tell, the heaps
 int alloclab_slots_owns(const alloclab_slots* slots, const void* pointer, bool* out);
 

@@ -42,8 +42,17 @@ inline void shoot_down_fence() noexcept {
 
 }  // namespace detail
 
-/// Whether `heavy_fence` may be called: false when not even one page is left for it. Always the same answer.
-[[nodiscard]] inline bool heavy_fence_available() noexcept { return detail::fence_page() != nullptr; }
+/// Whether `heavy_fence` may be called. Always the same answer: false when not even one page is left for it, and
+/// without membarrier on processors that need no interrupt for a flush.
+[[nodiscard]] inline bool heavy_fence_available() noexcept {
+    static const bool available = [] {
+#if !defined(__x86_64__)
+        if (!detail::membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)) return false;
+#endif
+        return detail::fence_page() != nullptr;
+    }();
+    return available;
+}
 
 /// Of the side that runs rarely. The first call of a process registers it with the kernel.
 inline void heavy_fence() noexcept {

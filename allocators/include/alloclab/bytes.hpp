@@ -34,8 +34,8 @@ inline constexpr std::size_t too_many = std::numeric_limits<std::size_t>::max();
     return __builtin_mul_overflow(a, b, &result) ? too_many : result;
 }
 
-/// Whether both factors are at least 1 and their product is a size, which is then in `result`. For chains that are
-/// nearly always good: one that is not is looked at again by `product` and `is_size`.
+/// Whether `b` too is at least 1 and the product a size, which is then in `result`; `a` must be at least 1. For chains
+/// that are nearly always good: one that is not is looked at again by `product` and `is_size`.
 [[nodiscard]] constexpr bool multiply(std::int64_t a, std::int64_t b, std::int64_t& result) noexcept {
     return b >= 1 && !__builtin_mul_overflow(a, b, &result);
 }

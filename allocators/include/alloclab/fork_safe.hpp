@@ -2,7 +2,8 @@
 // takes every such lock first and gives all back afterwards, on both sides (jemalloc#2402, gperftools#499).
 // Choose it for each lock of a strategy: the child can then allocate, whatever other threads did at the fork.
 // Cost: the lock's; making and destroying one takes a process-wide mutex. Threads: shared. A fork waits until each lock
-// is free, so it must not come from inside one.
+// is free, so it must not come from inside one. One on a thread's stack must not be left there by a fork from another
+// thread: the child's next fork would look for it where that stack was.
 #pragma once
 
 #include <pthread.h>

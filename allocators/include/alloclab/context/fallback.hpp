@@ -39,7 +39,10 @@ public:
             return slot;
         void* slot = back_.acquire();
         if constexpr (!measured<Back>)
-            if (slot != nullptr) in_back_.add();
+            if (slot != nullptr) {
+                of_back_.live.add();
+                of_back_.calls.add();
+            }
         return slot;
     }
 
@@ -48,7 +51,7 @@ public:
         if (front_.owns(slot)) [[likely]]
             return front_.release(slot);
         if constexpr (!measured<Back>)
-            if (slot != nullptr) in_back_.subtract();
+            if (slot != nullptr) of_back_.live.subtract();
         back_.release(slot);
     }
 
@@ -60,13 +63,14 @@ public:
     void reset() noexcept requires resettable<Front> && resettable<Back> {
         front_.reset();
         back_.reset();
-        if constexpr (!measured<Back>) in_back_.set(0);
+        if constexpr (!measured<Back>) of_back_.live.set(0);
     }
 
-    /// Both together; of a back that does not measure itself, the live slots and their bytes as they were asked for.
+    /// Both together; of a back that does not measure itself, the live slots, their bytes as they were asked for, and
+    /// each slot so far as a call to its source.
     [[nodiscard]] struct usage usage() const noexcept requires measured<Front> {
         if constexpr (measured<Back>) return front_.usage() + back_.usage();
-        else return front_.usage() + alloclab::usage{in_back(), in_back() * sizeof(value_type), 0};
+        else return front_.usage() + alloclab::usage{in_back(), in_back() * sizeof(value_type), of_back_.calls.get()};
     }
 
     [[nodiscard]] Front& front() noexcept { return front_; }
@@ -74,14 +78,17 @@ public:
     /// Live slots that the back holds.
     [[nodiscard]] std::size_t in_back() const noexcept {
         if constexpr (measured<Back>) return back_.usage().live;
-        else return in_back_.get();
+        else return of_back_.live.get();
     }
 
 private:
     [[no_unique_address]] Front front_;
     [[no_unique_address]] Back back_;
     struct nothing {};
-    [[no_unique_address]] std::conditional_t<measured<Back>, nothing, counter<threads>> in_back_;
+    struct counters {
+        counter<threads> live, calls;
+    };
+    [[no_unique_address]] std::conditional_t<measured<Back>, nothing, counters> of_back_;
 };
 
 }  // namespace alloclab

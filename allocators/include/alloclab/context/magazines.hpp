@@ -105,12 +105,12 @@ public:
         magazine& mine = entry();
         void* slot = mine.hand.load(std::memory_order_relaxed);
         std::size_t place = in_hand;
-        if (is_slot(slot, mine)) [[likely]] {
+        const bool here = mine.pool.load(std::memory_order_relaxed) == this;
+        if (here && slot != nothing()) [[likely]] {
             mine.hand.store(nothing(), std::memory_order_release);
             if (armed(mine)) [[likely]]
                 return slot;
         } else {
-            const bool here = Home::bounded ? slot == nothing() : mine.pool.load(std::memory_order_relaxed) == this;
             slot = nullptr;
             if (here) [[likely]] {
                 place = mine.top.load(std::memory_order_relaxed);
@@ -162,7 +162,7 @@ public:
     [[nodiscard]] struct usage usage() const noexcept {
         const std::lock_guard hold(lock_);
         struct usage all = home_.usage();
-        for_each([&](magazine& each) { all.live -= parked(each); });
+        for_each([&](magazine& each) { all.live -= std::min(all.live, parked(each)); });
         return all;
     }
 
@@ -183,14 +183,9 @@ private:
         asm("" : "+r"(at));  // one base register for all fields: processors forward a store by its address expression
         return *at;
     }
-    // What an empty hand holds: it tells at once that the entry is this pool's and the hand free.
+    // What an empty hand holds: it tells a release at once that the entry is this pool's and the hand free. No other
+    // pool's hand does, as what that holds is free, and a pool that lives in a slot is not.
     [[nodiscard]] void* nothing() noexcept { return this; }
-    [[nodiscard]] bool is_slot(const void* held, const magazine& mine) const noexcept {
-        const auto self = reinterpret_cast<std::uintptr_t>(this);
-        if constexpr (Home::bounded)  // the slots are inside
-            return reinterpret_cast<std::uintptr_t>(held) - self - 1 < sizeof(Home) - 1;
-        else return mine.pool.load(std::memory_order_relaxed) == this && held != this;
-    }
     [[nodiscard]] bool is_dry() const noexcept {
         return Home::bounded && stock_.load(std::memory_order_relaxed) == stock::none;
     }
@@ -248,7 +243,10 @@ private:
             stock seen = stock::sought;
             if (stock_.compare_exchange_strong(seen, n == 0 ? stock::none : stock::some)) break;
         }
-        if (n == 0) return nullptr;
+        if (n == 0) {
+            if (!Home::bounded && mine != nullptr) arm(*mine);  // its fast calls do not ask whether it is at rest
+            return nullptr;
+        }
         restock();  // what was found may be from a release that has not come to that yet
         if (parks) {
             std::copy_n(got.data() + 1, n - 1, mine->rest->slots.data());
@@ -410,6 +408,7 @@ private:
             if (each != &self.entry()) self.go_home(*each);
             each = next;
         }
+        self.stock_.store(stock::some);  // who is gone may have given a slot and not come to saying so
         self.share_anew();
     }
 

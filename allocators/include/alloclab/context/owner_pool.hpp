@@ -92,7 +92,7 @@ private:
     static constexpr std::size_t blocks = (N + per_block - 1) / per_block;
 
     [[nodiscard]] std::size_t take_from(std::size_t block, void** to, std::size_t most) noexcept {
-        std::uint64_t left = free_[block].bits.load(std::memory_order_relaxed), taken = 0;
+        std::uint64_t left = free_[block].bits.load(), taken = 0;
         std::size_t n = 0;
         for (; n < most && left != 0; left &= left - 1, ++n) {
             taken |= left & (~left + 1);
@@ -102,7 +102,8 @@ private:
         return n;
     }
     [[nodiscard]] std::size_t free_in(std::size_t block) const noexcept {
-        return static_cast<std::size_t>(std::popcount(free_[block].bits.load(std::memory_order_relaxed)));
+        // Not relaxed: a look after the store of `sought` must not come before it.
+        return static_cast<std::size_t>(std::popcount(free_[block].bits.load()));
     }
     [[nodiscard]] std::size_t offset_of(const void* pointer) const noexcept {
         return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(slots_.data());

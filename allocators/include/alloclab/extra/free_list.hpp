@@ -46,7 +46,7 @@ public:
         taken->state = temporary ? eval_ : persistent;
         return ::new (taken->extra) E{};
     }
-    /// nullptr does nothing, nor does an extra whose memory waits to be handed out again.
+    /// nullptr does nothing, nor does one that was released already in this eval.
     void release(E* extra) noexcept {
         if (extra == nullptr) return;
         node* gone = reinterpret_cast<node*>(reinterpret_cast<std::byte*>(extra) - offsetof(node, extra));

@@ -34,6 +34,7 @@ class last_order {
 public:
     /// Nodes that were put in order without a walk so far.
     [[nodiscard]] std::size_t reused() const noexcept { return reused_; }
+    /// The next expand walks.
     void forget() noexcept;
 
 private:

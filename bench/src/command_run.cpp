@@ -87,7 +87,8 @@ double duration(const std::string& option, const std::string& value) {
 void read_design(const run_options& o, plan& p) {
     report::design& d = p.design;
     d.min_seconds = static_cast<double>(o.min_milliseconds) / 1000;
-    d.least_blocks = p.quick ? 6 : p.full ? 15 : 7;
+    // A preset is for ratios between any two cells, of which those to the baseline alone end at a verdict.
+    d.least_blocks = p.quick ? 6 : p.full || p.of != nullptr ? 15 : 7;
     d.most_blocks = p.quick ? 6 : p.full ? 31 : 15;
     if (!o.blocks.empty()) {
         const char* expected = "a number such as 9, or the least and the most such as 7..15, from 1 to 1000";
@@ -95,8 +96,7 @@ void read_design(const run_options& o, plan& p) {
         if (d.most_blocks > 1000) throw bad_option("--blocks", o.blocks, expected);
     }
     d.precision = o.precision.empty() ? 0.03 : percentage("--precision", o.precision);
-    const double usual = p.of != nullptr ? 200 : 300;  // before its times, a preset counts under valgrind
-    d.max_seconds = !o.max_time.empty() ? duration("--max-time", o.max_time) : p.full ? 0 : usual;
+    d.max_seconds = !o.max_time.empty() ? duration("--max-time", o.max_time) : p.full ? 0 : 300;
     p.within_time = !o.max_time.empty();
     p.twin = !o.no_twin;
     if (o.shard.empty()) return;
@@ -267,7 +267,7 @@ command add_run(CLI::App& app, int argc, char** argv) {
         ->take_last();
     parser
         ->add_option("--max-time", options->max_time,
-                     "90s, 5m or 1h: no block but the first begins after it; 5m by default, 200s of a preset, which "
+                     "90s, 5m or 1h: no block but the first begins after it; 5m by default, which "
                      "the least may exceed")
         ->take_last();
     auto* min_time =

@@ -368,14 +368,16 @@ TEST(magazine_heap, loses_nothing_that_is_released_after_malloc_has_failed) {
 // A pool may live in a slot of another that shares its entry in the table: each finds its own slots alone.
 TEST(magazine_pool, takes_no_slot_of_a_pool_that_lives_in_its_own_slot) {
     using inner = magazine_pool<long, 4>;
-    const auto outer = std::make_unique<magazine_pool<inner, 16>>();
-    for (int i = 0; i < 8; ++i) {
-        auto* in = new (outer->acquire()) inner;
+    const auto outer = std::make_unique<magazine_pool<inner, 128>>();
+    std::vector<inner*> inside;
+    for (int i = 0; i < 64; ++i) {  // one in eight shares the entry
+        auto* in = inside.emplace_back(new (outer->acquire()) inner);
         for (int k = 0; k < 70; ++k) in->release(in->acquire());
         const auto* next = static_cast<std::byte*>(outer->acquire());
         const auto* begin = reinterpret_cast<std::byte*>(in);
         EXPECT_TRUE(next < begin || next >= begin + sizeof(inner)) << "given out while the pool in it lives";
     }
+    for (inner* in : inside) in->~inner();
 }
 
 // ---- the fence ----

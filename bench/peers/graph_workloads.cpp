@@ -49,11 +49,7 @@ struct ggml_contexts {
 template <class S>
 measurement contexts(const parameters& p) {
     if constexpr (slot_strategy<S>) return context_pairs<S>(p);
-    else {
-        const std::size_t live = number(p, "live");
-        if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
-        return batches<ggml_contexts<S>, ggml_contexts<S>>(live);
-    }
+    else return batches_beside<S, ggml_contexts<S>, ggml_contexts<S>>(p);
 }
 
 /// The decode graph of llama-2-7b with so many layers: one token behind half a cache, without data.

@@ -40,17 +40,11 @@ void observe_peer(observations& seen, Round round, const watched_peer<S>& slots)
         for (const char* untold : {"reserved_bytes", "source_calls_per_round"}) seen.counters.erase(untold);
 }
 
-/// One acquire and release after another while `live` slots are held.
+/// One acquire and release after another.
 template <class S>
-struct pairs {
-    explicit pairs(std::size_t live) : held(live) {
-        for (void*& slot : held) slot = strategy.acquire();
-    }
-    ~pairs() {
-        for (void* slot : held) strategy.release(slot);
-    }
-    pairs(const pairs&) = delete;
-    pairs& operator=(const pairs&) = delete;
+struct pairs : occupied<S> {
+    using occupied<S>::occupied;
+    using occupied<S>::strategy;
 
     [[gnu::always_inline]] void once() noexcept {
         void* slot = strategy.acquire();
@@ -61,16 +55,11 @@ struct pairs {
     void observe(observations& seen, Round round) const {
         observe_peer(seen, round, strategy);
     }
-
-    S strategy;
-    std::vector<void*> held;
 };
 
 template <class S>
 measurement slot_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
-    return batches<pairs<S>, pairs<watched_peer<S>>>(live);
+    return batches_beside<S, pairs<S>, pairs<watched_peer<S>>>(p);
 }
 
 /// `live` slots, each cleared, then released in one of many random orders.

@@ -25,17 +25,10 @@ template <class S>
     return slot;
 }
 
-/// A strategy with `live` of its slots taken.
 template <class S>
-struct occupied {
-    explicit occupied(std::size_t live) : held(live) {
-        for (void*& slot : held) slot = strategy.acquire();
-    }
-    ~occupied() {
-        for (void* slot : held) strategy.release(slot);
-    }
-    occupied(const occupied&) = delete;
-    occupied& operator=(const occupied&) = delete;
+struct pairs : occupied<S> {
+    using occupied<S>::occupied;
+    using occupied<S>::strategy;
 
     [[gnu::always_inline]] void once() noexcept {
         void* slot = take(strategy);
@@ -56,16 +49,11 @@ struct occupied {
     void observe(observations& seen, Round round) const {
         observe_rounds(seen, round, strategy);
     }
-
-    S strategy;
-    std::vector<void*> held;
 };
 
 template <class S>
 measurement slot_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
-    return batches<occupied<S>, occupied<watched<S>>>(live);
+    return batches_beside<S, pairs<S>, pairs<watched<S>>>(p);
 }
 
 template <class S>
@@ -77,11 +65,11 @@ measurement pool_occupancy(const parameters& p) {
     measurement m;
     m.operations = batch;
     m.loop = [=](benchmark::State& state) {
-        const auto pool = std::make_unique<occupied<S>>(live);
+        const auto pool = std::make_unique<pairs<S>>(live);
         for (auto _ : state) round(*pool);
     };
     m.observe = [=](observations& seen) {
-        const auto pool = std::make_unique<occupied<watched<S>>>(live);
+        const auto pool = std::make_unique<pairs<watched<S>>>(live);
         pool->observe(seen, [&] { round(*pool); });
     };
     return m;
@@ -89,10 +77,10 @@ measurement pool_occupancy(const parameters& p) {
 
 /// Several slots die before as many are taken again, so that the order in which they lie free is mixed more and more.
 template <class S>
-struct replacement : occupied<S> {
+struct replacement : pairs<S> {
     static constexpr std::size_t at_once = 8;
 
-    explicit replacement(std::size_t live) : occupied<S>(live), order(1024 * at_once) {
+    explicit replacement(std::size_t live) : pairs<S>(live), order(1024 * at_once) {
         std::mt19937 random(7);
         for (std::size_t i = 0; i < order.size(); ++i) {
             // No slot twice within one group.
@@ -150,7 +138,7 @@ measurement cold_slots(const parameters& p) {
     m.iterations = cold ? 24 : 0;  // each takes a thousand times as long as what is timed of it
     m.loop = [=](benchmark::State& state) {
         using clock = std::chrono::steady_clock;
-        const auto pool = std::make_unique<occupied<S>>(live);
+        const auto pool = std::make_unique<pairs<S>>(live);
         for (std::size_t i = 0; i < 10; ++i) round(pool->strategy);
         for (auto _ : state) {
             if (cold) cool_caches();
@@ -160,7 +148,7 @@ measurement cold_slots(const parameters& p) {
         }
     };
     m.observe = [round](observations& seen) {
-        const auto pool = std::make_unique<occupied<watched<S>>>(live);
+        const auto pool = std::make_unique<pairs<watched<S>>>(live);
         pool->observe(seen, [&] { round(pool->strategy); });
     };
     return m;

@@ -50,6 +50,30 @@ template <class Of, class Watched, class How>
     return m;
 }
 
+/// The same beside `live` others, which Of holds; refused where S has no room for them and one more.
+template <class S, class Of, class Watched>
+[[nodiscard]] measurement batches_beside(const parameters& p) {
+    const std::size_t live = number(p, "live");
+    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
+    return batches<Of, Watched>(live);
+}
+
+/// A strategy with `live` of its slots taken.
+template <class S>
+struct occupied {
+    explicit occupied(std::size_t live) : held(live) {
+        for (void*& slot : held) slot = strategy.acquire();
+    }
+    ~occupied() {
+        for (void* slot : held) strategy.release(slot);
+    }
+    occupied(const occupied&) = delete;
+    occupied& operator=(const occupied&) = delete;
+
+    S strategy;
+    std::vector<void*> held;
+};
+
 /// `live` contexts over a caller's buffer, as ggml_init makes them.
 template <class S>
 struct inhabited {
@@ -76,9 +100,7 @@ struct inhabited {
 
 template <class S>
 measurement context_pairs(const parameters& p) {
-    const std::size_t live = number(p, "live");
-    if (std::string full = refusal_at<S>(live + 1); !full.empty()) return {.refusal = std::move(full)};
-    return batches<inhabited<S>, inhabited<watched<S>>>(live);
+    return batches_beside<S, inhabited<S>, inhabited<watched<S>>>(p);
 }
 
 }  // namespace alloclab::bench

@@ -56,6 +56,7 @@ TEST(fallback, refuses_when_both_are_exhausted_and_counts_nothing) {
     for (void* s : slots) both.release(s);
     EXPECT_EQ(both.in_back(), 0u);
     EXPECT_EQ(both.usage().live, 0u);
+    EXPECT_EQ(both.usage().source_calls, 1u) << "of the slots that the back made";
 }
 
 TEST(fallback, reset_forgets_both_sides) {

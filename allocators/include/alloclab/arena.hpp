@@ -44,8 +44,8 @@ public:
     explicit arena(growth by = {}, Source source = Source{}) noexcept : source_(std::move(source)), growth_(by) {}
     /// Starts in `first`, which stays the caller's and must outlive the arena; any size and alignment are allowed.
     explicit arena(std::span<std::byte> first, growth by = {}, Source source = Source{}) noexcept
-        : source_(std::move(source)), growth_(by), first_(first) {
-        rewind();
+        : source_(std::move(source)), growth_(by) {
+        start_in(first);
     }
     /// The same for an arena that has none yet and nothing in it.
     void start_in(std::span<std::byte> first) noexcept {

@@ -94,9 +94,6 @@ public:
     using value_type = T;
     static constexpr std::string_view name = "magazine_pool";
     static constexpr std::size_t capacity = N;
-
-    /// True for an address inside this pool's slots, live or free.
-    [[nodiscard]] bool owns(const void* pointer) const noexcept { return this->home_.owns(pointer); }
 };
 
 template <class T>

@@ -25,6 +25,7 @@
 #include <new>
 
 #include "alloclab/asymmetric_fence.hpp"
+#include "alloclab/concepts.hpp"
 #include "alloclab/fork_safe.hpp"
 #include "alloclab/source/malloc.hpp"
 #include "alloclab/usage.hpp"
@@ -150,6 +151,9 @@ public:
         release_slowly(mine, slot, place);
     }
 
+    /// True for an address inside this pool's slots, live or free.
+    [[nodiscard]] bool owns(const void* pointer) const noexcept requires owning<Home> { return home_.owns(pointer); }
+
     /// Forgets every live slot; the memory stays. No other thread may be inside.
     void reset() noexcept requires(Home::bounded) {
         const std::lock_guard hold(lock_);
@@ -165,9 +169,6 @@ public:
         for_each([&](magazine& each) { all.live -= std::min(all.live, parked(each)); });
         return all;
     }
-
-protected:
-    Home home_;
 
 private:
     static constexpr std::size_t batch = magazine_slots / 2;
@@ -412,6 +413,7 @@ private:
         self.share_anew();
     }
 
+    Home home_;
     alignas(64) std::atomic<stock> stock_{stock::some};  // read by all, rarely written: apart from the rest
     alignas(64) magazine* first_ = nullptr;
     std::size_t count_ = 0;

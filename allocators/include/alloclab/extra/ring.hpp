@@ -42,7 +42,7 @@ public:
     /// place is not used again within its eval.
     [[nodiscard]] E* acquire(lifetime life) noexcept {
         if (life == lifetime::persistent) return persistent_.acquire(life);
-        if (next_ == stop_ && !take_slots()) [[unlikely]]
+        if (next_ == stop_ && !may_go_on()) [[unlikely]]
             return nullptr;
         return ::new (slots_ + next_++ % N) E{};
     }
@@ -67,7 +67,8 @@ public:
 private:
     static constexpr std::size_t bytes = product(sizeof(E), N);
 
-    [[gnu::noinline]] bool take_slots() noexcept {
+    // At the first temporary of all, which brings the slots, and at an overrun.
+    [[gnu::noinline]] bool may_go_on() noexcept {
         if (slots_ != nullptr) {
             ++overruns_;
             return false;

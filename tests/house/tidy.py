@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tidy.py BUILD [FILE...]: clang-tidy 14 over what the build tree compiles, or over the files named, on all cores.
+"""tidy.py BUILD [FILE...]: clang-tidy 14 over what the build tree compiles of this project, or over the files named, on
+all cores. What lies in the build tree itself is skipped: other people's sources, fetched there.
 
 Exit: 0 nothing found, 1 something found, 2 no compile_commands.json, 77 clang-tidy 14 is not here.
 """
@@ -31,7 +32,8 @@ def main(build: Path, files: list[str]) -> int:
     except OSError as error:
         print(f"tidy.py: {error}", file=sys.stderr)
         return 2
-    files = files or sorted({c["file"] for c in commands})
+    fetched = str(build.resolve()) + os.sep
+    files = files or sorted({c["file"] for c in commands if not c["file"].startswith(fetched)})
     found = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for said in pool.map(lambda file: tidy(build, file), files):

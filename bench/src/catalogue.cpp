@@ -14,6 +14,7 @@ const catalogue& everything() {
         add_context_workloads(c);
         add_extra_workloads(c);
         add_eval_workloads(c);
+        add_device_workloads(c);
         add_source_workloads(c);
         add_peer_slot_workloads(c);
         add_peer_extra_workloads(c);

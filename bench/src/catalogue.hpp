@@ -20,6 +20,10 @@
 
 namespace alloclab::bench {
 
+/// What evals offload to, in the words that find_device() takes, unless another is asked for.
+inline constexpr std::string_view default_device = "sim:default";
+
+/// Of a cell, by axis; where it is made also "device", in such words.
 using parameters = std::map<std::string, std::string>;
 
 [[nodiscard]] inline std::size_t number(const parameters& p, const std::string& name) {
@@ -133,6 +137,7 @@ void add_slot_workloads(catalogue& c);
 void add_context_workloads(catalogue& c);
 void add_extra_workloads(catalogue& c);
 void add_eval_workloads(catalogue& c);
+void add_device_workloads(catalogue& c);
 void add_peer_slot_workloads(catalogue& c);
 void add_peer_extra_workloads(catalogue& c);
 void add_peer_graph_workloads(catalogue& c);

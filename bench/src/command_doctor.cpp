@@ -1,9 +1,12 @@
 // alloclab doctor: what on this machine would spoil a measurement, and how to mend it.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "child.hpp"
 #include "command.hpp"
 #include "doctor.hpp"
 
@@ -36,6 +39,23 @@ void print_json(const std::vector<check>& checks) {
     std::cout << nlohmann::json{{"checks", all}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
+// Another program asks: the runtime, linked into this one, would change what it measures.
+check cuda_devices() {
+#ifdef ALLOCLAB_CUDA_DEVICES
+    const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    const ended asked = run_child(beside / ALLOCLAB_CUDA_DEVICES, {ALLOCLAB_CUDA_DEVICES}, 60, [] { return false; });
+    if (!asked.error.empty()) return judge_cuda_devices({}, ALLOCLAB_CUDA_DEVICES ": " + asked.error);
+    std::vector<std::string> lines;
+    std::istringstream output(asked.output);
+    for (std::string line; std::getline(output, line);) lines.push_back(line);
+    if (lines.empty() || lines.front().starts_with("no CUDA device"))
+        return judge_cuda_devices({}, lines.empty() ? "no answer" : lines.front());
+    return judge_cuda_devices(lines, {});
+#else
+    return judge_cuda_devices({}, "this build has no CUDA");
+#endif
+}
+
 }  // namespace
 
 command add_doctor(CLI::App& app) {
@@ -54,6 +74,8 @@ command add_doctor(CLI::App& app) {
     parser->add_option("--root", a->root, "Folder with proc and sys in it")->check(CLI::ExistingDirectory)->group("");
     return {parser, [a] {
                 std::vector<check> checks = examine(system_files{a->root});
+                checks.push_back(judge_cuda_toolkit(ALLOCLAB_CUDA_TOOLKIT, ALLOCLAB_WHY_NO_CUDA));
+                checks.push_back(cuda_devices());
                 if (a->seconds > 0) checks.push_back(judge_speed(watch_speed(a->seconds)));
                 a->json ? print_json(checks) : print(checks);
                 const bool warns =

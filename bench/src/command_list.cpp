@@ -1,4 +1,4 @@
-// alloclab list: strategies, workloads and models.
+// alloclab list: strategies, workloads, models and devices.
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -7,6 +7,7 @@
 #include "alloclab/tensor/models/registry.hpp"
 #include "catalogue.hpp"
 #include "command.hpp"
+#include "device_profile.hpp"
 
 namespace alloclab::bench {
 namespace {
@@ -43,6 +44,8 @@ nlohmann::json listed_as_json() {
                                  {"decode_nodes", need.graph_nodes},
                                  {"decode_tensors", need.tensors}});
     }
+    for (const device_profile& d : built_in_devices())
+        all["devices"].push_back({{"name", "sim:" + d.name}, {"capacity", d.capacity}});
     return all;
 }
 
@@ -69,6 +72,10 @@ int list(bool as_json) {
     for (const tensor::model_info& m : tensor::models())
         std::printf("  %-24.*s %s\n", static_cast<int>(m.name.size()), m.name.data(),
                     m.full ? "full shape, metadata only" : "small, computes");
+    std::printf("\ndevices\n");
+    for (const device_profile& d : built_in_devices())
+        std::printf("  %-24s simulated, %.0f GB\n", ("sim:" + d.name).c_str(), static_cast<double>(d.capacity) / 1e9);
+    std::printf("  %-24s simulated, as a calibration of a real one says (cuda/gpu_check.sh)\n", "sim:FILE");
     return ok;
 }
 
@@ -76,7 +83,7 @@ int list(bool as_json) {
 
 command add_list(CLI::App& app) {
     const auto as_json = std::make_shared<bool>(false);
-    auto* parser = app.add_subcommand("list", "Strategies, workloads and models");
+    auto* parser = app.add_subcommand("list", "Strategies, workloads, models and devices");
     parser->add_flag("--json", *as_json, "As JSON");
     return {parser, [as_json] { return list(*as_json); }};
 }

@@ -15,6 +15,7 @@
 #include "alloclab/report/results.hpp"
 #include "child.hpp"
 #include "command.hpp"
+#include "device_profile.hpp"
 #include "environment.hpp"
 #include "experiment.hpp"
 #include "resume.hpp"
@@ -144,7 +145,9 @@ int run(run_options options, const std::string& command) {
     }
 
     std::vector<group> groups;
+    device_profile on;
     try {
+        on = find_device(p.device);
         if (!options.preset.empty()) p.of = &find_preset(options.preset);
         read_design(options, p);
         p.without_counted = on_path("valgrind").empty();
@@ -164,6 +167,7 @@ int run(run_options options, const std::string& command) {
     r.command = command;
     const environment around = look_around();
     r.environment = around.facts;
+    for (auto& fact : on.facts()) r.environment.push_back(std::move(fact));
     r.warnings = around.warnings;
     if (options.resume && std::filesystem::exists(options.output)) try {
             report::run before = report::read_run(options.output);
@@ -257,6 +261,11 @@ command add_run(CLI::App& app, int argc, char** argv) {
         ->allow_extra_args(false);
     parser->add_option("--baseline", options->what.baselines, "The strategy that ratios are formed to, where it is one")
         ->delimiter(',');
+    parser
+        ->add_option("--device", options->what.device,
+                     "What evals offload to: sim:NAME, see alloclab list, or sim:FILE with the calibration of a GPU")
+        ->take_last()
+        ->capture_default_str();
     parser
         ->add_option("--blocks", options->blocks,
                      "Measurements of each cell: 9, or 7..15 for the least and the most; 6 or more give verdicts")

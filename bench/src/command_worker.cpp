@@ -49,6 +49,7 @@ command add_worker(CLI::App& app) {
     parser->add_option("strategy", a->one.strategy)->required();
     parser->add_option("parameters", a->where);
     parser->add_option("--min-time", a->one.min_seconds);
+    parser->add_option("--device", a->one.device);
     parser->add_flag("--observe", a->observe, "Counters, series, timelines and maps instead of a time");
     parser->add_option("--latency", a->operations, "Time so many single operations instead")
         ->check(CLI::PositiveNumber);

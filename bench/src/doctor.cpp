@@ -375,6 +375,18 @@ check judge_mimalloc(int v) {
     return c;
 }
 
+check judge_cuda_toolkit(std::string_view version, std::string_view why_off) {
+    std::string found(version.empty() ? "none seen by this build" : version);
+    if (!why_off.empty()) found.append("; CUDA is off: ").append(why_off);
+    return {"CUDA toolkit", found, state::ok};
+}
+
+check judge_cuda_devices(const std::vector<std::string>& names, std::string_view why_none) {
+    std::string found;
+    for (const std::string& name : names) found += (found.empty() ? "" : ", ") + name;
+    return {"CUDA devices", names.empty() ? "none: " + std::string(why_none) : found, state::ok};
+}
+
 check judge_timer(double floor, double step) {
     constexpr double slow = 100;  // ns; a reading without a call of the kernel takes 20 to 50
     return judged("timer floor", rounded(floor) + " ns, in steps of " + rounded(step) + " ns",

@@ -65,5 +65,10 @@ struct malloc_server {
 /// `floor`: median time between two readings of the clock in a row; `step`: the least that it can tell apart; in ns.
 [[nodiscard]] check judge_timer(double floor, double step);
 [[nodiscard]] check judge_mimalloc(int version);
+/// These two never warn, since simulated devices are measured without either. `version` of the toolkit that the build
+/// saw, "" for none; `why_off` where it has no CUDA device all the same.
+[[nodiscard]] check judge_cuda_toolkit(std::string_view version, std::string_view why_off);
+/// Names of those that the runtime offers now, or why there is none.
+[[nodiscard]] check judge_cuda_devices(const std::vector<std::string>& names, std::string_view why_none);
 
 }  // namespace alloclab::bench

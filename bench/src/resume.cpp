@@ -36,7 +36,7 @@ void take_over(report::run& r, report::run before) {
     must_equal("design.max_seconds (--max-time)", file.max_seconds, asked.max_seconds);
     must_equal("design.shard (--shard)", file.shard, asked.shard);
     for (const char* name : {"machine", "cpu", "cores", "system", "compiler", "build", "alloclab", "revision",
-                             "C library", "malloc served by"})
+                             "C library", "malloc served by", "device", "device figures"})
         must_equal(name, report::fact_of(before.environment, name), report::fact_of(r.environment, name));
 
     const auto names = [](const auto& all) {

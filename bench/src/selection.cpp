@@ -213,7 +213,11 @@ std::vector<group> select(const plan& p) {
             continue;
         const std::string base = baseline_of(p, f);
         for (const parameters& where : combinations(f, p)) {
-            job one{f.about.name, base, where, p.design.min_seconds};
+            job one{.workload = f.about.name,
+                    .strategy = base,
+                    .where = where,
+                    .min_seconds = p.design.min_seconds,
+                    .device = p.device};
             // Ratios need the baseline beside whatever was picked.
             group side_by_side{one};
             one.twin = true;

@@ -40,6 +40,7 @@ struct plan {
     bool within_time = false;      ///< design.max_seconds holds before design.least_blocks are through, too
     std::size_t shard = 1, shards = 1;
     std::uint64_t seed = 1;
+    std::string device = std::string(default_device);  ///< of evals, as find_device() takes it
     report::design design;
 };
 

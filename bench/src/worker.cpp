@@ -115,7 +115,9 @@ outcome measure(const job& j) {
         if (!result.refusal.empty()) return result;
         const auto heap = j.where.find("heap");
         prepare_heap(heap == j.where.end() ? "aged" : heap->second);
-        const measurement m = e.make(j.where);
+        parameters where = j.where;
+        where.emplace("device", j.device);
+        const measurement m = e.make(where);
         result.refusal = m.refusal;
         result.has_time = static_cast<bool>(m.loop);
         result.has_single = static_cast<bool>(m.single);
@@ -155,6 +157,7 @@ std::vector<std::string> command_of(const job& j) {
             words.insert(words.end(), {"--iterations", count});
             break;
     }
+    if (j.device != default_device) words.insert(words.end(), {"--device", j.device});
     for (const auto& [name, value] : j.where) words.push_back(name + "=" + value);
     return words;
 }

@@ -21,8 +21,9 @@ struct job {
         counting    ///< `count` iterations of the loop and nothing else, for a tool that counts from outside
     } task = timing;
     std::size_t count = 0;
-    bool twin = false;     ///< the baseline once more, which the worker need not know
-    bool counted = false;  ///< its instructions are wanted too, by whoever plans
+    bool twin = false;                                 ///< the baseline once more, which the worker need not know
+    bool counted = false;                              ///< its instructions are wanted too, by whoever plans
+    std::string device = std::string(default_device);  ///< of evals, as find_device() takes it
 };
 
 struct outcome {

@@ -1,367 +1,181 @@
+// sim_device as an object: its making, what its calls have in common, faults to come, and what it reports.
 #include "alloclab/device/sim_device.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <limits>
-#include <new>
-#include <system_error>
+#include <stdexcept>
 
-#include "alloclab/bytes.hpp"
+#include "sim_state.hpp"
 
 namespace alloclab::device {
 namespace {
 
-constexpr std::size_t page = 4096;
-constexpr std::size_t worth_discarding = 2u << 20;
+constexpr std::array<std::string_view, call_kinds> call_names{
+    "allocate",        "deallocate",     "allocate_async", "deallocate_async", "allocate_host",
+    "deallocate_host", "create_stream",  "destroy_stream", "create_event",     "destroy_event",
+    "record",          "wait",           "done",           "synchronize",      "copy_to_device",
+    "copy_to_host",    "copy_on_device", "fill",           "launch",           "capture"};
+static_assert(!call_names.back().empty());
+
+/// What CUDA refuses while something is captured in its global mode; stream-ordered memory is merely not modelled.
+constexpr bool spoils_a_capture(call c) noexcept {
+    switch (c) {
+        case call::allocate:
+        case call::deallocate:
+        case call::allocate_host:
+        case call::deallocate_host:
+        case call::done:
+        case call::synchronize:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+std::string_view name_of(call c) noexcept {
+    const auto n = static_cast<std::size_t>(c);
+    return n < call_kinds ? call_names[n] : "unknown call";
+}
 
 nanoseconds after(nanoseconds t, nanoseconds duration) noexcept {
     nanoseconds sum = 0;
     return __builtin_add_overflow(t, duration, &sum) ? std::numeric_limits<nanoseconds>::max() : sum;
 }
 
-}  // namespace
+// --- the host
 
-std::string_view name_of(call c) noexcept {
-    switch (c) {
-        case call::allocate:
-            return "allocate";
-        case call::deallocate:
-            return "deallocate";
-        case call::create_stream:
-            return "create_stream";
-        case call::destroy_stream:
-            return "destroy_stream";
-        case call::create_event:
-            return "create_event";
-        case call::destroy_event:
-            return "destroy_event";
-        case call::record:
-            return "record";
-        case call::wait:
-            return "wait";
-        case call::done:
-            return "done";
-        case call::synchronize:
-            return "synchronize";
-        case call::copy_to_device:
-            return "copy_to_device";
-        case call::copy_to_host:
-            return "copy_to_host";
-        case call::launch:
-            return "launch";
-    }
-    return "unknown call";
-}
+sim_host::sim_host() : state_(std::make_unique<state>()) {}
+sim_host::~sim_host() = default;
+nanoseconds sim_host::now() const noexcept { return state_->now; }
+void sim_host::spend(nanoseconds t) noexcept { state_->spend(t); }
 
-// --- memory
+// --- making
 
-sim_device::memory::memory(std::size_t bytes) : bytes_(std::max(align_up(bytes, page), page)) {
-    const auto fail = [](const char* what) { throw std::system_error(errno, std::generic_category(), what); };
-    const int file = is_size(bytes_) ? ::memfd_create("alloclab sim_device", MFD_CLOEXEC) : (errno = ENOMEM, -1);
-    if (file < 0) fail("sim_device: no file for device memory");
-    const bool sized = ::ftruncate(file, static_cast<off_t>(bytes_)) == 0;
-    const auto map = [&](int access) {
-        return sized ? ::mmap(nullptr, bytes_, access, MAP_SHARED | MAP_NORESERVE, file, 0) : MAP_FAILED;
-    };
-    void* const device = map(PROT_NONE);
-    void* const shadow = device != MAP_FAILED ? map(PROT_READ | PROT_WRITE) : MAP_FAILED;
-    const int error = errno;
-    ::close(file);
-    if (shadow == MAP_FAILED) {
-        if (device != MAP_FAILED) ::munmap(device, bytes_);
-        errno = error;
-        fail("sim_device: cannot map device memory");
-    }
-    device_ = static_cast<std::byte*>(device);
-    shadow_ = static_cast<std::byte*>(shadow);
-}
-
-sim_device::memory::~memory() {
-    ::munmap(device_, bytes_);
-    ::munmap(shadow_, bytes_);
-}
-
-std::size_t sim_device::memory::offset(const void* p) const noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(p);
-    const auto first = reinterpret_cast<std::uintptr_t>(device_);
-    return address >= first && address - first < bytes_ ? address - first : too_many;
-}
-
-bool sim_device::memory::touches(const void* p, std::size_t bytes) const noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(p);
-    const auto first = reinterpret_cast<std::uintptr_t>(device_);
-    return address < first + bytes_ && sum(address, bytes) > first;
-}
-
-void sim_device::memory::discard(std::size_t offset, std::size_t bytes) noexcept {
-    if (bytes < worth_discarding) return;
-    const std::size_t first = align_up(offset, page);
-    const std::size_t end = offset + bytes - (offset + bytes) % page;
-    ::madvise(shadow_ + first, end - first, MADV_REMOVE);  // if it fails the pages merely stay
+sim_device::state::state(sim_host& with, sim_host::state& of_host, std::size_t capacity, const cost_profile& costs)
+    : program(with),
+      host(of_host),
+      cost(costs),
+      space(capacity, alignment),
+      memory(space.capacity()),
+      number(of_host.devices) {
+    std::string label = "stream \"default\"";
+    if (number != 0) label += " of device " + std::to_string(number);
+    host.memories.reserve(host.memories.size() + 1);
+    streams.push_back({.who = host.add_stream(label)});
+    streams_made = 1;
+    host.memories.push_back(&memory);
+    ++host.devices;
 }
 
 sim_device::sim_device(std::size_t capacity, const cost_profile& cost)
-    : cost_(cost), space_(capacity, alignment), memory_(space_.capacity()) {}
+    : own_host_(std::make_unique<sim_host>()),
+      state_(std::make_unique<state>(*own_host_, *own_host_->state_, capacity, cost)) {}
 
-void* sim_device::allocate(std::size_t bytes) noexcept {
-    enter(call::allocate);
-    const std::size_t offset = space_.allocate(bytes);
-    if (offset == too_many) return nullptr;
-    ++usage_.live;
-    usage_.live_bytes += at_least_one(bytes);
-    usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.live_bytes);
-    host_ = after(host_, cost_.allocate_time(bytes));
-    return memory_.address(offset);
+sim_device::sim_device(sim_host& host, std::size_t capacity, const cost_profile& cost)
+    : state_(std::make_unique<state>(host, *host.state_, capacity, cost)) {}
+
+sim_device::~sim_device() {
+    for (const auto& [p, bytes] : state_->host_blocks) ::operator delete (p, std::align_val_t{4096});
+    for (const state::stream_state& s : state_->streams) state_->host.uses.retire(s.who);
+    state_->host.forget_closed_of(state_.get());
+    for (auto& e : state_->host.events)
+        if (e.made_by == state_.get()) state_->host.bury(e);
+    std::erase(state_->host.memories, &state_->memory);
+    state_->host.uses.forget(state_->range_of(state_->memory.address(0), state_->space.capacity()));
 }
 
-void sim_device::deallocate(void* p) noexcept {
-    if (p == nullptr) return;
-    enter(call::deallocate);
-    const std::size_t offset = memory_.offset(p);
-    const address_space::block released = space_.release(offset);
-    if (released.bytes == 0) {
-        const address_space::block around = space_.find(offset);
-        if (around.bytes != 0)
-            refuse(call::deallocate, "%p lies %zu bytes into a live block", p, offset - around.offset);
-        else if (offset < space_.capacity()) refuse(call::deallocate, "%p is not live; released twice?", p);
-        else refuse(call::deallocate, "%p is not memory of this device", p);
-        return;
+// --- every call
+
+bool sim_device::state::enter(call c, std::size_t bytes) noexcept {
+    fault_code = 0;
+    if (replaying) return true;
+    ++usage.calls[static_cast<std::size_t>(c)];
+    if (gone) {
+        tell(c, "the driver is unloading");
+        return false;
     }
-    --usage_.live;
-    usage_.live_bytes -= released.bytes;
-    memory_.discard(released.offset, released.bytes);
-    host_ = after(host_, cost_.deallocate);
-    for (const stream_state& s : streams_) hold_until(s.ready);
+    if (in_capture && spoils_a_capture(c))
+        return refuse(c, "not while a stream captures; reserve before the capture begins");
+    if (in_capture && (c == call::allocate_async || c == call::deallocate_async))
+        return refuse(c, "not modelled while a stream captures; reserve before the capture begins");
+    return faults.empty() || !is_due(c, bytes);
 }
 
-void* sim_device::writable(call c, const void* device, std::size_t bytes) noexcept {
-    const std::size_t offset = memory_.offset(device);
-    const address_space::block block = space_.find(offset);
-    if (block.bytes == 0) {
-        refuse(c, offset < space_.capacity() ? "%p is not live" : "%p is not memory of this device", device);
-        return nullptr;
+bool sim_device::state::is_due(call c, std::size_t bytes) noexcept {
+    const injected* due = nullptr;
+    for (injected& f : faults) {
+        if (f.what.at != c || bytes < f.what.least_bytes) continue;
+        const std::size_t call_number = ++f.seen;
+        if (due != nullptr || call_number < f.what.first) continue;
+        const std::size_t since = call_number - f.what.first;
+        if (since == 0 || (f.what.every != 0 && since % f.what.every == 0)) due = &f;
     }
-    const std::size_t into = offset - block.offset;
-    if (into > block.bytes || bytes > block.bytes - into) {
-        refuse(c, "%p and %zu bytes reach past the end of a block of %zu", device, bytes, block.bytes);
-        return nullptr;
-    }
-    return memory_.writable(offset);
-}
-
-bool sim_device::is_host(call c, const void* host, std::size_t bytes) noexcept {
-    if (host == nullptr) return refuse(c, "the host's side is null");
-    if (memory_.touches(host, bytes)) return refuse(c, "%p is on the device, not on the host", host);
+    if (due == nullptr) return false;
+    ++usage.faults;
+    fault_code = due->what.code;
+    tell(c, "fails as it was told to, at call %zu since", due->seen);
     return true;
 }
 
-// --- streams and events
-
-sim_device::stream sim_device::create_stream() {
-    enter(call::create_stream);
-    streams_.emplace_back();
-    return static_cast<stream>(streams_.size() - 1);
+void sim_device::state::write_line(call c, const char* format, std::va_list arguments) noexcept {
+    const std::string_view what = name_of(c);
+    const int head =
+        std::snprintf(last_error.data(), last_error.size(), "%.*s: ", static_cast<int>(what.size()), what.data());
+    std::vsnprintf(last_error.data() + head, last_error.size() - static_cast<std::size_t>(head), format, arguments);
 }
 
-bool sim_device::destroy(stream s) noexcept {
-    enter(call::destroy_stream);
-    stream_state* const on = known(call::destroy_stream, s);
-    if (on == nullptr) return false;
-    if (s == default_stream()) return refuse(call::destroy_stream, "the default stream stays");
-    on->open = false;
-    return true;
+void sim_device::state::tell(call c, const char* format, ...) noexcept {
+    std::va_list arguments;
+    va_start(arguments, format);
+    write_line(c, format, arguments);
+    va_end(arguments);
 }
 
-sim_device::event sim_device::create_event() noexcept try {
-    enter(call::create_event);
-    if (idle_event_ == 0) {
-        events_.emplace_back();
-        idle_event_ = static_cast<std::uint32_t>(events_.size());
-    }
-    const std::uint32_t number = idle_event_;
-    event_state& e = events_[number - 1];
-    idle_event_ = e.next_idle;
-    e.at = 0;
-    usage_.peak_events = std::max(usage_.peak_events, ++usage_.live_events);
-    host_ = after(host_, cost_.create_event);
-    return static_cast<event>(std::uint64_t{e.generation} << 32 | number);
-} catch (const std::bad_alloc&) {
-    return event::none;
+bool sim_device::state::refuse(call c, const char* format, ...) noexcept {
+    std::va_list arguments;
+    va_start(arguments, format);
+    write_line(c, format, arguments);
+    va_end(arguments);
+    if (gone) return false;  // quietly
+    ++usage.errors;
+    if (to != nullptr) to(last_error.data(), to_context);
+    return false;
 }
 
-void sim_device::destroy(event e) noexcept {
-    if (e == event::none) return;
-    enter(call::destroy_event);
-    event_state* const state = known(call::destroy_event, e);
-    if (state == nullptr) return;
-    ++state->generation;
-    state->next_idle = idle_event_;
-    idle_event_ = static_cast<std::uint32_t>(state - events_.data()) + 1;
-    --usage_.live_events;
-    host_ = after(host_, cost_.destroy_event);
+// --- failures to come
+
+void sim_device::inject(const fault& f) {
+    if (f.first == 0) throw std::invalid_argument("sim_device: calls count from 1, so the first to fail is not call 0");
+    state_->faults.push_back({f});
 }
-
-sim_device::stream_state* sim_device::known(call c, stream s) noexcept {
-    const auto number = static_cast<std::size_t>(s);
-    if (number < streams_.size() && streams_[number].open) return &streams_[number];
-    refuse(c, "stream %zu %s", number, number < streams_.size() ? "is destroyed" : "was never created");
-    return nullptr;
-}
-
-sim_device::event_state* sim_device::known(call c, event e) noexcept {
-    const auto handle = static_cast<std::uint64_t>(e);
-    const std::size_t number = handle & 0xFFFF'FFFF;
-    event_state* const state = number != 0 && number <= events_.size() ? &events_[number - 1] : nullptr;
-    if (state != nullptr && state->generation == handle >> 32) return state;
-    refuse(c, "event %#llx %s", static_cast<unsigned long long>(handle), e == event::none ? "is none" : "is not live");
-    return nullptr;
-}
-
-bool sim_device::record(event e, stream s) noexcept {
-    enter(call::record);
-    stream_state* const on = known(call::record, s);
-    event_state* const state = on != nullptr ? known(call::record, e) : nullptr;
-    if (state == nullptr) return false;
-    issue(*on, cost_.record, 0);
-    state->at = on->ready;
-    return true;
-}
-
-bool sim_device::wait(stream s, event e) noexcept {
-    enter(call::wait);
-    stream_state* const on = known(call::wait, s);
-    const event_state* const state = on != nullptr ? known(call::wait, e) : nullptr;
-    if (state == nullptr) return false;
-    issue(*on, cost_.wait, 0);
-    on->ready = std::max(on->ready, state->at);
-    return true;
-}
-
-bool sim_device::done(event e) noexcept {
-    enter(call::done);
-    const event_state* const state = known(call::done, e);
-    if (state == nullptr) return false;
-    host_ = after(host_, cost_.query);
-    return host_ >= state->at;
-}
-
-bool sim_device::synchronize(event e) noexcept {
-    enter(call::synchronize);
-    const event_state* const state = known(call::synchronize, e);
-    if (state == nullptr) return false;
-    host_ = after(host_, cost_.synchronize);
-    hold_until(state->at);
-    return true;
-}
-
-bool sim_device::synchronize(stream s) noexcept {
-    enter(call::synchronize);
-    const stream_state* const on = known(call::synchronize, s);
-    if (on == nullptr) return false;
-    host_ = after(host_, cost_.synchronize);
-    hold_until(on->ready);
-    return true;
-}
-
-void sim_device::synchronize() noexcept {
-    enter(call::synchronize);
-    host_ = after(host_, cost_.synchronize);
-    for (const stream_state& s : streams_) hold_until(s.ready);
-}
-
-void sim_device::issue(stream_state& s, nanoseconds host_cost, nanoseconds duration) noexcept {
-    host_ = after(host_, host_cost);
-    s.ready = after(std::max(s.ready, host_), duration);
-}
-
-void sim_device::hold_until(nanoseconds t) noexcept { host_ = std::max(host_, t); }
-
-// --- work
-
-bool sim_device::copy_to_device(void* device, const void* host, std::size_t bytes, stream s) noexcept {
-    enter(call::copy_to_device);
-    stream_state* const on = known(call::copy_to_device, s);
-    if (on == nullptr) return false;
-    if (bytes != 0) {
-        void* const to = writable(call::copy_to_device, device, bytes);
-        if (to == nullptr || !is_host(call::copy_to_device, host, bytes)) return false;
-        std::memcpy(to, host, bytes);
-    }
-    issue(*on, cost_.copy, cost_.copy_time(bytes));
-    return true;
-}
-
-bool sim_device::copy_to_host(void* host, const void* device, std::size_t bytes, stream s) noexcept {
-    enter(call::copy_to_host);
-    stream_state* const on = known(call::copy_to_host, s);
-    if (on == nullptr) return false;
-    if (bytes != 0) {
-        const void* const from = writable(call::copy_to_host, device, bytes);
-        if (from == nullptr || !is_host(call::copy_to_host, host, bytes)) return false;
-        std::memcpy(host, from, bytes);
-    }
-    issue(*on, cost_.copy, cost_.copy_time(bytes));
-    return true;
-}
-
-bool sim_device::launch(const tensor::tensor& t, stream s) noexcept {
-    if (t.op == tensor::op::view) return true;
-    enter(call::launch);
-    if (t.op == tensor::op::none) return refuse(call::launch, "a leaf has nothing to compute");
-    stream_state* const on = known(call::launch, s);
-    if (on == nullptr) return false;
-
-    // the kernels follow `data`, so they are given copies that point to where the host may write
-    std::array<tensor::tensor, 1 + tensor::max_sources> operands;
-    const auto place = [&](tensor::tensor& operand, const tensor::tensor& original) {
-        operand = original;
-        if (operand.bytes() == 0) return true;  // nobody will touch it
-        operand.data = writable(call::launch, original.data, operand.bytes());
-        return operand.data != nullptr;
-    };
-    if (!place(operands[0], t)) return false;
-    for (std::size_t i = 0; i < tensor::max_sources; ++i) {
-        if (t.sources[i] == nullptr) continue;
-        if (!place(operands[1 + i], *t.sources[i])) return false;
-        operands[0].sources[i] = &operands[1 + i];
-    }
-    tensor::compute(operands[0]);
-    issue(*on, cost_.launch, cost_.kernel_time(tensor::work_of(t)));
-    return true;
-}
+void sim_device::clear_faults() noexcept { state_->faults.clear(); }
+void sim_device::refuse_beyond(std::size_t bytes) noexcept { state_->limit = bytes; }
+void sim_device::unload() noexcept { state_->gone = true; }
+bool sim_device::unloaded() const noexcept { return state_->gone; }
+int sim_device::last_fault() const noexcept { return state_->fault_code; }
 
 // --- what happened
 
+nanoseconds sim_device::now() const noexcept { return state_->host.now; }
+sim_host& sim_device::host() const noexcept { return state_->program; }
+const cost_profile& sim_device::cost() const noexcept { return state_->cost; }
+
 sim_usage sim_device::usage() const noexcept {
-    sim_usage u = usage_;
-    u.reserved_bytes = space_.reserved();
-    u.largest_free = space_.largest_gap();
+    sim_usage u = state_->usage;
+    u.reserved_bytes = state_->space.reserved();
+    u.largest_free = state_->space.largest_gap();
+    u.parked_bytes = state_->parked_bytes;
     return u;
 }
 
 void sim_device::report_to(reporter r, void* context) noexcept {
-    reporter_ = r;
-    reporter_context_ = context;
+    state_->to = r;
+    state_->to_context = context;
 }
 
-bool sim_device::refuse(call c, const char* format, ...) noexcept {
-    ++usage_.errors;
-    const std::string_view what = name_of(c);
-    const int head =
-        std::snprintf(last_error_.data(), last_error_.size(), "%.*s: ", static_cast<int>(what.size()), what.data());
-    std::va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(last_error_.data() + head, last_error_.size() - static_cast<std::size_t>(head), format, arguments);
-    va_end(arguments);
-    if (reporter_ != nullptr) reporter_(last_error_.data(), reporter_context_);
-    return false;
-}
+std::string_view sim_device::last_error() const noexcept { return state_->last_error.data(); }
 
 }  // namespace alloclab::device

@@ -157,7 +157,7 @@ chapter chapter_of(const workload& on, const std::vector<const comparison*>& cel
     }
     ch.counters =
         ordered(std::move(counters), {"peak_bytes", "reserved_bytes", "page_faults", "faults", "source_calls"});
-    ch.parts = ordered(std::move(parts), {"context", "build", "plan", "extras", "compute"});
+    ch.parts = ordered(std::move(parts), {"context", "build", "plan", "extras", "submit", "compute"});
     ch.series = ordered(std::move(series), {"live_extras"});
     ch.standings = standings_of(cells, strategies, twins, ch.series.empty() ? "" : ch.series.front());
     ch.refusals = outages_of(ch, strategies, [](const comparison& c) { return c.of->refusal; });

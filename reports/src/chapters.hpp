@@ -130,6 +130,9 @@ struct share {
 /// "live extras", "reserved bytes"
 [[nodiscard]] std::string full_label(std::string_view key);
 [[nodiscard]] bool counts_bytes(std::string_view key);
+/// The counter that stands beside the times of evals: virtual nanoseconds that a simulated device takes for one.
+inline constexpr const char* device_time = "device_ns_per_eval";
+[[nodiscard]] inline bool has_device_time(const cell& c) { return c.counters.contains(device_time); }
 [[nodiscard]] const std::string& title_of(const workload& w);
 /// The name without its kind: "slots" for "context/slots" among context strategies, for "peers/slots" among peers.
 [[nodiscard]] std::string short_name(const workload& w);

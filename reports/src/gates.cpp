@@ -341,6 +341,14 @@ gate_report judge(const result_file& base, const result_file& next, const std::v
         throw not_comparable(fmt::format("BASE was written by {}, NEW by {}: they do not measure the same",
                                          name(base.from), name(next.from)));
     }
+    for (const char* fact : {"device", "device figures"}) {
+        // A run that does not say it was made before there was a choice.
+        const std::string before = fact_of(base.results.environment, fact),
+                          after = fact_of(next.results.environment, fact);
+        if (!before.empty() && !after.empty() && before != after)
+            throw not_comparable(fmt::format("measured on different devices: {} is \"{}\" in BASE, \"{}\" in NEW", fact,
+                                             visible(before), visible(after)));
+    }
     const judging both(base, next, lenient);
     gate_report r;
     r.asked = !gates.empty();

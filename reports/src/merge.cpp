@@ -19,8 +19,8 @@ namespace {
 using named = std::pair<std::string, run>;
 
 [[noreturn]] void differ(const std::string& first, const std::string& second, std::string_view in) {
-    throw bad_results(fmt::format("{} and {} differ in {}; expected runs of one build", visible(first), visible(second),
-                                  visible(in)));
+    throw bad_results(fmt::format("{} and {} differ in {}; expected runs of one build and device", visible(first),
+                                  visible(second), visible(in)));
 }
 
 void add_once(std::vector<std::string>& to, std::string text) {
@@ -70,7 +70,7 @@ std::vector<T> joined(const std::vector<named>& inputs, std::vector<T> run::*par
 }
 
 void check_builds(const std::vector<named>& inputs) {
-    for (const char* of : {"alloclab", "build", "compiler"})
+    for (const char* of : {"alloclab", "build", "compiler", "device", "device figures"})
         for (const auto& [name, input] : inputs) {
             const std::string first = fact_of(inputs[0].second.environment, of), here = fact_of(input.environment, of);
             if (first != here)

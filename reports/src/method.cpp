@@ -154,6 +154,16 @@ std::vector<std::string> method(const book& b) {
             "A share of an eval is the median of one operation, times as many as an eval makes, of the fastest "
             "eval with its computing in this run.");
     }
+    if (std::any_of(b.of.cells.begin(), b.of.cells.end(), has_device_time)) {
+        const std::string device = fact_of(b.of.environment, "device");
+        lines.push_back(fmt::format(
+            "Device times are virtual and the same in every run: what the calls and kernels of an eval cost on a "
+            "device "
+            "({}), not what a GPU was seen to take. They are no part of the times beside them, which are the host's. "
+            "With several "
+            "evals in flight they are the least possible, as kernels of two overlap wholly.",
+            device.empty() ? "one that the run does not name" : device));
+    }
     lines.emplace_back(
         "Growth is judged after the first tenth of the evals: flat, linear with its slope, a saw-tooth, or other. It "
         "is a leak when what is left at the low points rises from eval to eval.");

@@ -67,8 +67,8 @@ struct table {
 /// eval.
 [[nodiscard]] table bars_table(const bar_list& list);
 
-/// Strategies by place on the axis; without an axis by median, ratio, interval and verdict. Without a row where nothing
-/// was to be timed.
+/// Strategies by place on the axis; without an axis by median, ratio, interval and verdict. Behind them what a device
+/// takes for an eval, where that is known. Without a row where nothing was to be timed.
 [[nodiscard]] table times_table(const chapter& ch, const panel& p);
 /// The exponent by which time grows along the axis.
 [[nodiscard]] table scaling_table(const chapter& ch, const panel& p);

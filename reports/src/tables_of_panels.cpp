@@ -82,11 +82,39 @@ void judgement_columns(std::vector<column>& columns, const workload& on) {
     columns.push_back({"verdict", kind::text});
 }
 
+/// Columns for what a device takes for an eval, one a place, and the entries below them; none where no cell tells.
+class device_columns {
+public:
+    explicit device_columns(const panel& p) : of_{p} {
+        for (const std::string& at : p.at)
+            if (std::any_of(p.cells.begin(), p.cells.end(),
+                            [&](const auto& c) { return c.first.second == at && has_device_time(*c.second->of); }))
+                at_.push_back(at);
+    }
+    void add_to(table& t) const {
+        for (const std::string& at : at_)
+            t.columns.push_back({of_.at.size() > 1 ? "device at " + at : "device", kind::figure, "virtual ns/eval"});
+    }
+    void add_to(std::vector<entry>& row, const std::string& strategy) const {
+        for (const std::string& at : at_) {
+            const comparison* c = of_.find(strategy, at);
+            const bool known = c != nullptr && has_device_time(*c->of);
+            row.push_back({.text = known ? figure(c->of->counters.at(device_time)) : "–"});
+        }
+    }
+
+private:
+    const panel& of_;
+    std::vector<std::string> at_;
+};
+
 table times_along_axis(const chapter& ch, const panel& p) {
     table t{fmt::format("Ratio to {} and median in {}, by {}", ch.on->baseline, ch.on->unit, ch.on->axis),
             {{"strategy", kind::name}},
             {}};
     for (const std::string& at : p.at) t.columns.push_back({at.empty() ? "–" : at});
+    const device_columns device(p);
+    device.add_to(t);
     for (const std::string& name : p.strategies) {
         if (!is_timed(p, name)) continue;
         t.rows.push_back({name_of(ch, name)});
@@ -106,6 +134,7 @@ table times_along_axis(const chapter& ch, const panel& p) {
                      .tone = c->decided});
             }
         }
+        device.add_to(t.rows.back(), name);
     }
     return t;
 }
@@ -116,11 +145,14 @@ table times_table(const chapter& ch, const panel& p) {
     if (p.at.size() > 1) return times_along_axis(ch, p);
     table t{"Times" + place(ch, p.at.front()), {{"strategy", kind::name}}, {}};
     judgement_columns(t.columns, *ch.on);
+    const device_columns device(p);
+    device.add_to(t);
     for (const std::string& name : p.strategies) {
         const comparison* c = p.find(name, p.at.front());
         if (!is_timed(p, name)) continue;
         t.rows.push_back({name_of(ch, name)});
         for (entry& e : judgement(*c)) t.rows.back().push_back(std::move(e));
+        device.add_to(t.rows.back(), name);
     }
     return t;
 }

@@ -81,6 +81,24 @@ TEST(doctor_test, a_missing_mimalloc_warns_but_spoils_nothing) {
     EXPECT_FALSE(judge_mimalloc(0).spoils);
 }
 
+TEST(doctor_test, says_which_toolkit_the_build_saw_and_why_cuda_is_off_and_never_warns_of_it) {
+    EXPECT_EQ(judge_cuda_toolkit("13.0.48", "").found, "13.0.48");
+    EXPECT_EQ(judge_cuda_toolkit("", "it is switched off").found,
+              "none seen by this build; CUDA is off: it is switched off");
+    EXPECT_EQ(judge_cuda_toolkit("12.4", "it has no cuBLAS").found, "12.4; CUDA is off: it has no cuBLAS");
+    for (const char* version : {"", "13.0"})
+        for (const char* why : {"", "some reason"}) EXPECT_EQ(judge_cuda_toolkit(version, why).judged, state::ok);
+}
+
+TEST(doctor_test, names_the_devices_that_there_are_or_why_there_is_none) {
+    const check two = judge_cuda_devices({"NVIDIA H200", "Tesla T4"}, "");
+    EXPECT_EQ(two.found, "NVIDIA H200, Tesla T4");
+    const check none = judge_cuda_devices({}, "no driver");
+    EXPECT_EQ(none.found, "none: no driver");
+    EXPECT_EQ(two.judged, state::ok);
+    EXPECT_EQ(none.judged, state::ok);
+}
+
 TEST(doctor_test, a_malloc_that_is_not_the_c_librarys_warns_with_its_file) {
     EXPECT_EQ(judge_malloc({"/lib/libc.so.6", true}).judged, state::ok);
     EXPECT_EQ(judge_malloc({"/opt/libother.so", false}).judged, state::warn);

@@ -65,6 +65,9 @@ RED = [
 ]
 # Those that read no file below the root.
 OF_THE_PROCESS = {"malloc served by", "allocator variables", "build", "timer floor", "mimalloc", "valgrind"}
+# Those of the doctor alone, since no run depends on them.
+OF_CUDA = {"CUDA toolkit", "CUDA devices"}
+OF_THE_PROCESS |= OF_CUDA
 
 
 def clean_environment(**more):
@@ -167,6 +170,18 @@ class doctor(unittest.TestCase):
         check = self.checks(PATH=f"/nonexistent:{tools}")["valgrind"]
         self.assertEqual((check["state"], check["found"]), ("ok", str(tools / "valgrind")))
 
+    def test_says_what_there_is_of_cuda_and_never_warns_of_it(self):
+        self.plant()
+        seen = self.checks()
+        for name in OF_CUDA:
+            self.assertEqual((seen[name]["state"], seen[name]["why"]), ("ok", ""))
+        found = seen["CUDA toolkit"]["found"]
+        self.assertRegex(found, r"^(\d+\.\d+[.\d]*|none seen by this build)(; CUDA is off: \S.*)?$")
+        # Where CUDA is off, no device is asked for; else the line says which there are, or why there is none.
+        devices = seen["CUDA devices"]["found"]
+        self.assertEqual(devices == "none: this build has no CUDA", "CUDA is off" in found, (found, devices))
+        self.assertNotEqual(devices.removeprefix("none: "), "")
+
     def test_strict_fails_exactly_when_a_check_warns(self):
         self.plant()
         strict = ["doctor", "--strict", "--seconds", "0", "--root", str(self.root)]
@@ -208,7 +223,7 @@ class run_environment(unittest.TestCase):
             seen = json.loads(output.read_text())
             facts = {f["name"]: f["value"] for f in seen["environment"]}
             checks = json.loads(alloclab("doctor", "--json", "--seconds", "0", MALLOC_ARENA_MAX="1").stdout)["checks"]
-            self.assertLessEqual({c["name"] for c in checks}, set(facts))
+            self.assertLessEqual({c["name"] for c in checks} - OF_CUDA, set(facts))
             for name in ["host", "cpu", "cores", "caches", "memory", "C library", "compiler", "alloclab", "revision"]:
                 self.assertTrue(facts[name])
             self.assertRegex(facts["machine"], "^[0-9a-f]{12}$")

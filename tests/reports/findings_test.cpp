@@ -226,6 +226,14 @@ TEST(method_test, counts_the_pairs_that_the_machine_spoilt) {
     EXPECT_THAT(lines, ::testing::Contains(HasSubstr("It takes 6 pairs or more.")));
 }
 
+TEST(method_test, says_on_which_device_times_are_virtual_where_there_are_such) {
+    run r = full_from_64();
+    r.environment.emplace_back("device", "simulated: h200");
+    EXPECT_THAT(method(book(r)), ::testing::Not(::testing::Contains(HasSubstr("virtual"))));
+    r.cells[0].counters[device_time] = 5;
+    EXPECT_THAT(method(book(r)), ::testing::Contains(::testing::AllOf(HasSubstr("virtual"), HasSubstr("h200"))));
+}
+
 TEST(refusals_test, of_one_reason_are_one_sentence_with_the_settings_and_the_strategies) {
     EXPECT_THAT(
         refusals(full_from_64()),

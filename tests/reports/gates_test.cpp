@@ -372,6 +372,27 @@ TEST(gates_test, without_gates_all_metrics_are_compared_and_nothing_fails) {
     EXPECT_EQ(overall(judge(nothing, base, {})), outcome::nothing_matched);
 }
 
+TEST(gates_test, runs_on_different_devices_are_not_comparable_not_even_in_what_they_count) {
+    const auto on = [](const char* device, const char* figures) {
+        result_file f = made();
+        f.results.environment.insert(f.results.environment.end(), {{"device", device}, {"device figures", figures}});
+        return f;
+    };
+    const result_file h200 = on("h200", "launch 2800 ns"), other = on("default", "launch 2800 ns"),
+                      recalibrated = on("h200", "launch 3000 ns"), silent = made();
+    for (const result_file* next : {&other, &recalibrated}) {
+        EXPECT_THROW(static_cast<void>(judge(h200, *next, {})), not_comparable);
+        EXPECT_THROW(static_cast<void>(judge(*next, h200, {parse_gate("peak_bytes>0")})), not_comparable);
+    }
+    try {
+        static_cast<void>(judge(h200, other, {}));
+    } catch (const not_comparable& e) {
+        EXPECT_THAT(e.what(), AllOf(HasSubstr("h200"), HasSubstr("default"), HasSubstr("devices")));
+    }
+    EXPECT_EQ(overall(judge(h200, h200, {})), outcome::passed);
+    EXPECT_EQ(overall(judge(silent, h200, {})), outcome::passed) << "a file that names no device is none of another";
+}
+
 TEST(gates_test, files_of_two_programs_are_not_comparable) {
     const result_file ours = made();
     result_file theirs = made();

@@ -275,6 +275,18 @@ TEST(merge_test, runs_that_describe_things_differently_or_come_from_other_builds
                 AllOf(HasSubstr("g++"), HasSubstr("clang")));
 }
 
+TEST(merge_test, runs_on_different_devices_are_refused) {
+    for (const char* fact : {"device", "device figures"}) {
+        run a = small("one", 10), b = small("two", 20);
+        a.environment.emplace_back(fact, "h200");
+        b.environment.emplace_back(fact, "default");
+        EXPECT_THAT(refusal({{"a.json", a}, {"b.json", b}}),
+                    AllOf(HasSubstr(fact), HasSubstr("h200"), HasSubstr("default"), HasSubstr("and device")));
+        b.environment.back().second = "h200";
+        EXPECT_EQ(fact_of(merge({{"a.json", a}, {"b.json", b}}).environment, fact), "h200");
+    }
+}
+
 TEST(merge_test, other_revisions_of_one_version_are_a_warning) {
     run a = small("one", 10), b = small("two", 20);
     a.environment.emplace_back("revision", "abc");

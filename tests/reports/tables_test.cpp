@@ -55,6 +55,39 @@ TEST(latency_table_test, is_empty_where_no_operation_was_timed) {
     EXPECT_THAT(latency_table(b.chapters[0], b.chapters[0].panels[0]).rows, IsEmpty());
 }
 
+TEST(times_table_test, has_what_the_device_takes_beside_the_times_at_each_place_that_knows_it) {
+    run r =
+        along("frames", {{"heap", "1", 10}, {"pool", "1", 5}, {"heap", "2", 10}, {"pool", "2", 5}, {"heap", "4", 9}});
+    r.cells[0].counters[device_time] = 5'000'000;
+    r.cells[2].counters[device_time] = 4'000'000;
+    r.cells[3].counters[device_time] = 3'500'000;
+    const book b(r);
+    const table t = times_table(b.chapters[0], b.chapters[0].panels[0]);
+    ASSERT_EQ(t.columns.size(), 6u);
+    EXPECT_EQ(heading(t.columns[4]), "device at 1 (virtual ns/eval)");
+    EXPECT_EQ(heading(t.columns[5]), "device at 2 (virtual ns/eval)");
+    EXPECT_THAT(texts(t.rows[0]), ElementsAre("heap", "1.00", "1.00", "1.00", "5000000", "4000000"));
+    EXPECT_THAT(texts(t.rows[1]), ElementsAre("pool", "0.500 ▼", "0.500 ▼", "–", "–", "3500000"));
+    const auto has = [](const std::string& report, const char* text) { return report.find(text) != std::string::npos; };
+    for (const std::string& report : {to_terminal(r, false), to_markdown(r), to_html(r)})
+        EXPECT_TRUE(has(report, "virtual ns/eval"));
+    for (const std::string& report : {to_terminal(r, false), to_markdown(r)}) EXPECT_TRUE(has(report, "3500000"));
+}
+
+TEST(times_table_test, has_what_the_device_takes_without_an_axis_too_and_no_column_where_nobody_knows) {
+    run r = along("", {{"heap", "1", 10}, {"pool", "1", 5}});
+    {
+        const book b(r);
+        EXPECT_EQ(times_table(b.chapters[0], b.chapters[0].panels[0]).columns.size(), 6u);
+    }
+    r.cells[1].counters[device_time] = 7;
+    const book b(r);
+    const table t = times_table(b.chapters[0], b.chapters[0].panels[0]);
+    EXPECT_EQ(heading(t.columns.back()), "device (virtual ns/eval)");
+    EXPECT_EQ(t.rows[0].back().text, "–");
+    EXPECT_EQ(t.rows[1].back().text, "7.00");
+}
+
 TEST(scaling_table_test, has_the_exponent_of_each_strategy_along_a_numeric_axis) {
     const run r = along("live", {{"heap", "0", 9},
                                  {"heap", "1", 10},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "alloclab/registry.hpp"
 #include "alloclab/tensor/models/load.hpp"
 #include "alloclab/tensor/models/registry.hpp"
+#include "alloclab/tensor/ops.hpp"
+#include "counted_new.hpp"
 
 namespace alloclab::tensor {
 namespace {
@@ -256,6 +259,74 @@ TEST(engine, refuses_an_eval_when_the_ring_would_hand_out_a_live_extra_again) {
     eval.plan(g);
     EXPECT_THROW(eval.attach(g), offload_exhausted);
     EXPECT_EQ(e.extras().overruns(), 1U);
+}
+
+TEST(engine, a_plan_that_no_memory_can_be_had_for_leaves_the_engine_usable) {
+    sim_device device(device_bytes);
+    engine<heap<context>, bump_arena<extra>, sim_device> e(device);
+    const auto eval = [&](std::int64_t elements, std::size_t news = too_many) {
+        auto one = e.begin_eval();
+        graph& g = *one.new_graph(2);
+        tensor* in = one.context().new_input(type::f32, {elements});
+        tensor* out = scale(one.context(), in, 2.0F);
+        g.expand(out);
+        test::fail_new_after(news);
+        one.plan(g);
+        static_cast<float*>(in->data)[0] = 21.0F;
+        one.execute(g);
+        return static_cast<float*>(out->data)[0];
+    };
+    EXPECT_EQ(eval(1), 42.0F);
+    const std::size_t before = test::calls_of_new();
+    EXPECT_THROW(eval(1000, 0), std::bad_alloc);
+    test::fail_new_after(too_many);
+    EXPECT_EQ(test::calls_of_new(), before + 1) << "the buffer is all that a larger plan of as many nodes asks for";
+    EXPECT_EQ(eval(1), 42.0F);
+}
+
+TEST(engine, says_what_the_device_refused_and_why) {
+    runtime<heap<context>, bump_arena<extra>> r("llama-2-7b-small");
+    r.upload();
+    r.model().prepare(phase::decode, {4, 8});
+    r.device().inject({.at = device::call::launch, .first = 5});
+    try {
+        r.eval(too_many);
+        FAIL() << "a launch that failed went unseen";
+    } catch (const device_refused& e) {
+        const std::string why(r.device().last_error());
+        EXPECT_FALSE(why.empty());
+        EXPECT_EQ(std::string(e.what()).find("sim_device refused "), 0U) << e.what();
+        EXPECT_NE(std::string(e.what()).find(": " + why), std::string::npos) << e.what();
+    }
+    r.device().clear_faults();
+    EXPECT_EQ(r.eval(too_many), reference("llama-2-7b-small")) << "usable after the refusal";
+}
+
+// Copies do not hold the host up, and the planner gives bytes to the next tensor as soon as their last reader has run.
+TEST(engine, a_host_node_does_not_write_to_bytes_that_are_still_being_copied_to_the_device) {
+    sim_device device(device_bytes);
+    malloc_source source;
+    context leaves({.growing = growth{}, .no_alloc = false}, any_source(source));
+    tensor* weights = leaves.new_tensor(type::f32, {32, 32});
+    std::memset(weights->data, 0, weights->bytes());
+    engine<heap<context>, bump_arena<extra>, sim_device> e(device);
+    e.upload({&weights, 1});
+    auto eval = e.begin_eval();
+    context& c = eval.context();
+    graph& g = *eval.new_graph(8);
+    std::array inputs{c.new_input(type::f32, {32}), c.new_input(type::f32, {32})};
+    tensor* copied = silu(c, inputs[0]);
+    tensor* on_device = matmul(c, weights, copied);
+    on_device->offload = true;
+    g.expand(on_device);
+    tensor* next = gelu(c, inputs[1]);
+    g.expand(add(c, next, on_device));
+    eval.plan(g);
+    ASSERT_EQ(next->data, copied->data) << "not the case that is meant";
+    eval.attach(g);
+    for (tensor* t : inputs) std::memset(t->data, 0, t->bytes());
+    eval.execute(g);
+    EXPECT_EQ(device.usage().races, 0U) << device.last_error();
 }
 
 }  // namespace

@@ -73,9 +73,29 @@ public:
         return {at->first, at->second.bytes};
     }
 
+    /// Bytes in whole granules of the live block that starts there; 0 when there is none.
+    [[nodiscard]] std::size_t extent(std::size_t offset) const noexcept {
+        const auto at = blocks_.find(offset);
+        return at != blocks_.end() && at->second.bytes != 0 ? at->second.extent : 0;
+    }
+    /// The live block that starts there serves another request, of at most its extent.
+    void rename(std::size_t offset, std::size_t bytes) noexcept {
+        blocks_.find(offset)->second.bytes = at_least_one(bytes);
+    }
+
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
     /// Bytes of live blocks in whole granules.
     [[nodiscard]] std::size_t reserved() const noexcept { return reserved_; }
+    /// The largest request that could be served without the live blocks whose offsets `may_go` says. O(blocks).
+    template <class MayGo>
+    [[nodiscard]] std::size_t largest_gap_without(const MayGo& may_go) const noexcept {
+        std::size_t largest = 0, gap = 0;
+        for (const auto& [offset, r] : blocks_) {
+            gap = r.bytes == 0 || may_go(offset) ? gap + r.extent : 0;
+            if (gap > largest) largest = gap;
+        }
+        return largest;
+    }
     /// The largest request that can be served.
     [[nodiscard]] std::size_t largest_gap() const noexcept { return free_.empty() ? 0 : free_.rbegin()->first; }
 

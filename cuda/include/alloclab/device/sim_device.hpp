@@ -1,25 +1,30 @@
-// sim_device: a CUDA device without a GPU: memory of any size that the host cannot touch, streams, events, copies and
-// kernels, all on a clock of its own. Choose it to test and compare device-side strategies anywhere, repeatably.
-// Cost: O(log blocks) a call beside the real work of copies and kernels; an 80 GB device takes address space, and host
-// memory only for what is written. Threads: single. Full: nullptr. Misuse is reported, counted and changes nothing.
+// sim_device: a CUDA device without a GPU: memory of any size that the host cannot touch, streams, events, copies,
+// kernels and captured graphs, all on a virtual clock, and a witness that names every use of memory which no event
+// orders. Choose it to test and compare device-side strategies anywhere, repeatably.
+// Cost: O(log blocks + streams) a call beside the real work of copies and kernels; an 80 GB device takes address space,
+// and host memory only for what is written. Threads: single; all devices of one sim_host together. Full: nullptr.
+// Misuse is reported, counted and changes nothing; a race is reported and counted, and the work is done all the same.
 //
-// Calls do their work at once, in the order in which the host makes them. No dependency between streams can contradict
-// that order, since a wait always names an earlier record. Only the clock knows of overlap: each stream has a time at
-// which it is through, the host has its own, and every call moves them by what `cost_profile` says. Streams share
-// nothing: kernels on two of them overlap wholly. Copies go as from page-locked memory: they do not hold the host up.
-// Freed blocks of 2 MiB and more give their host pages back; a new block holds zeros or what an earlier one left.
+// Calls do their work at once, in the order in which the host makes them: a legal order, since a wait always names an
+// earlier record. That another order would have been legal too is what the vector clocks know: every stream, event and
+// the host carry one, and each use of a byte must come after its earlier uses by them, not by luck. Time is apart from
+// that: each stream has a moment at which it is through, the host has its own, and calls move them by what cost_profile
+// says. Streams share nothing: kernels on two of them overlap wholly. Copies go as from page-locked memory: they do not
+// hold the host up. Freed blocks of 2 MiB and more give their host pages back; a new block holds zeros or old bytes.
+// Not modelled: threads of the host (they count as one), contention for memory or cores, managed memory.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "alloclab/concepts.hpp"
-#include "alloclab/device/address_space.hpp"
 #include "alloclab/device/cost_profile.hpp"
-#include "alloclab/device/tensor_extra.hpp"
+#include "alloclab/device/handles.hpp"
+#include "alloclab/device/sim_host.hpp"
 #include "alloclab/tensor/backend.hpp"
 
 namespace alloclab::device {
@@ -28,6 +33,10 @@ namespace alloclab::device {
 enum class call : std::uint8_t {
     allocate,
     deallocate,
+    allocate_async,
+    deallocate_async,
+    allocate_host,
+    deallocate_host,
     create_stream,
     destroy_stream,
     create_event,
@@ -38,40 +47,64 @@ enum class call : std::uint8_t {
     synchronize,
     copy_to_device,
     copy_to_host,
+    copy_on_device,
+    fill,
     launch,
+    capture,
 };
-inline constexpr std::size_t call_kinds = static_cast<std::size_t>(call::launch) + 1;
+inline constexpr std::size_t call_kinds = static_cast<std::size_t>(call::capture) + 1;
 [[nodiscard]] std::string_view name_of(call c) noexcept;
 
 struct sim_usage {
-    std::size_t live = 0;            ///< blocks handed out and not given back
-    std::size_t live_bytes = 0;      ///< bytes asked for by live blocks; size 0 counts as 1
-    std::size_t peak_bytes = 0;      ///< highest live_bytes
-    std::size_t reserved_bytes = 0;  ///< what live blocks take from the capacity, in whole granules
-    std::size_t largest_free = 0;    ///< the largest request that would be served
+    std::size_t live = 0;             ///< blocks handed out and not given back
+    std::size_t live_bytes = 0;       ///< bytes asked for by live blocks; size 0 counts as 1
+    std::size_t peak_bytes = 0;       ///< highest live_bytes
+    std::size_t reserved_bytes = 0;   ///< what live and parked blocks take from the capacity, in whole granules
+    std::size_t parked_bytes = 0;     ///< of these: freed in stream order and kept for the next
+    std::size_t largest_free = 0;     ///< the largest request that would be served without parked blocks
+    std::size_t live_host_bytes = 0;  ///< page-locked
+    std::size_t live_streams = 0;     ///< created and not destroyed; the default stream is none
     std::size_t live_events = 0;
     std::size_t peak_events = 0;
-    std::size_t errors = 0;                       ///< calls refused as misuse; being full is none
+    std::size_t errors = 0;                       ///< calls refused as misuse; being full, and a fault, is none
+    std::size_t races = 0;                        ///< uses of memory that nothing ordered, use after free among them
+    std::size_t faults = 0;                       ///< failures that were asked for and have happened
     std::array<std::size_t, call_kinds> calls{};  ///< calls made by kind, refused ones too
 
     [[nodiscard]] std::size_t count(call c) const noexcept { return calls[static_cast<std::size_t>(c)]; }
 };
+
+/// A failure to come. Calls of that kind count from 1 at its injection; of these, those of `least_bytes` and more.
+struct fault {
+    call at;
+    std::size_t first = 1;        ///< the first one to fail
+    std::size_t every = 0;        ///< and every so many-th after it; 0: no other
+    std::size_t least_bytes = 0;  ///< calls for fewer bytes pass and are not counted
+    int code = 0;                 ///< for whoever has error codes, such as a fake of a runtime; 0: the usual one
+};
+
+/// Work that was captured and not done: see sim_device::begin_capture. A value; the device keeps what is behind it.
+enum class captured : std::uint32_t { none = 0 };
 
 class sim_device {
 public:
     static constexpr std::string_view name = "sim_device";
     static constexpr thread_use threads = thread_use::single;
     static constexpr std::size_t alignment = 512;  ///< of every block, and its granule; cudaMalloc promises 256
+    static constexpr access reads = access::read, writes = access::write;
 
-    /// A number that is never used twice; 0 is the default stream. All streams are non-blocking ones.
-    enum class stream : std::uint32_t {};
+    using stream = device::stream;
     using event = device::event;
     using reporter = void (*)(std::string_view message, void* context) noexcept;
 
-    /// Capacity in bytes, rounded down to whole granules. Throws std::system_error when the system cannot map it twice.
+    /// The only device of a host of its own. Capacity in bytes, rounded down to whole granules. Throws
+    /// std::system_error when the system cannot map it twice.
     explicit sim_device(std::size_t capacity, const cost_profile& cost = {});
+    /// One more device of that host, which must outlive it: they share its clock, and events go from one to another.
+    sim_device(sim_host& host, std::size_t capacity, const cost_profile& cost = {});
     sim_device(const sim_device&) = delete;
     sim_device& operator=(const sim_device&) = delete;
+    ~sim_device();
 
     /// Device memory, uninitialised; nullptr when no gap is large enough or the size is above PTRDIFF_MAX.
     /// Its addresses fault when the host reads or writes them.
@@ -79,101 +112,113 @@ public:
     /// Waits for the whole device, as cudaFree does. nullptr does nothing; what is not the start of a live block is
     /// reported.
     void deallocate(void* p) noexcept;
-    /// Bytes not taken by live blocks; a single request may find them in pieces, see `sim_usage::largest_free`.
-    [[nodiscard]] std::size_t available_bytes() const noexcept { return space_.capacity() - space_.reserved(); }
-    [[nodiscard]] std::size_t capacity() const noexcept { return space_.capacity(); }
+    /// In the order of the stream. The rules of cudaMallocAsync's pool: a parked block serves the stream that freed it
+    /// at once, another one when events have brought it behind the free, or the host knows it to be through; failing
+    /// these the stream is made to wait for the free. Where only several parked blocks together make room, the host
+    /// waits for their frees. They are neither split nor joined while parked. nullptr when all of that is too little.
+    [[nodiscard]] void* allocate(std::size_t bytes, stream s) noexcept;
+    /// From here on in the stream's order nobody may touch it; a later use is reported by name, whoever makes it.
+    void deallocate(void* p, stream s) noexcept;
+    /// Parked blocks beyond so many bytes go back to the device when the host next waits for something. Initially 0.
+    void keep_parked(std::size_t bytes) noexcept;
+    /// Page-locked host memory, on the heap; nullptr when there is none. Costs virtual time by size.
+    [[nodiscard]] void* allocate_host(std::size_t bytes) noexcept;
+    void deallocate_host(void* p) noexcept;
+    /// Bytes not taken by live blocks, less what parked ones hold; a single request may find them in pieces, see
+    /// `sim_usage::largest_free`, and `refuse_beyond` is not told.
+    [[nodiscard]] std::size_t available_bytes() const noexcept;
+    [[nodiscard]] std::size_t capacity() const noexcept;
 
     [[nodiscard]] static constexpr stream default_stream() noexcept { return stream{0}; }
-    /// Takes no virtual time. Throws std::bad_alloc.
-    [[nodiscard]] stream create_stream();
+    /// The name goes into reports; "stream N" without one. Takes no virtual time. Throws std::bad_alloc, also when a
+    /// fault was injected.
+    [[nodiscard]] stream create_stream(stream_kind kind = stream_kind::non_blocking, std::string_view called = {});
     /// What the stream was given still counts until it is through. False for the default stream.
     bool destroy(stream s) noexcept;
 
-    /// `event::none` when there is no heap left.
-    [[nodiscard]] event create_event() noexcept;
-    /// `event::none` does nothing.
+    /// `event::none` when there is no heap left. The name goes into reports; "event N" without one.
+    [[nodiscard]] event create_event(std::string_view called = {}) noexcept;
+    /// On the device that created it. `event::none` does nothing.
     void destroy(event e) noexcept;
     /// The event is complete when all that `s` was given so far is. Recording again replaces that, but for waits
-    /// already made.
+    /// already made. The event must be this device's.
     bool record(event e, stream s) noexcept;
-    /// What `s` is given from now on starts after what `e` was last recorded for; after nothing if it never was.
+    /// What `s` is given from now on starts after what `e`, of any device of the host, was last recorded for; after
+    /// nothing if it never was.
     bool wait(stream s, event e) noexcept;
+    /// True makes the host know of all that was before the record.
     [[nodiscard]] bool done(event e) noexcept;
-    /// Holds the host up until the event, the stream, or all streams are through.
+    /// Holds the host up until the event, the stream, or all streams of this device are through.
     bool synchronize(event e) noexcept;
     bool synchronize(stream s) noexcept;
-    void synchronize() noexcept;
+    bool synchronize() noexcept;
 
     /// The range on the device must lie within one live block, the other one on the host; 0 bytes always may be copied.
-    bool copy_to_device(void* device, const void* host, std::size_t bytes, stream s) noexcept;
-    bool copy_to_host(void* host, const void* device, std::size_t bytes, stream s) noexcept;
+    bool copy_to_device(void* device, const void* host, std::size_t bytes, stream s,
+                        std::string_view called = {}) noexcept;
+    bool copy_to_host(void* host, const void* device, std::size_t bytes, stream s,
+                      std::string_view called = {}) noexcept;
+    /// Both ranges each within a live block of this device; they may not overlap.
+    bool copy_on_device(void* to, const void* from, std::size_t bytes, stream s, std::string_view called = {}) noexcept;
+    bool fill(void* device, std::byte value, std::size_t bytes, stream s, std::string_view called = {}) noexcept;
     /// Computes `t` with the kernels of the CPU: the same bits. The data of `t` and of its sources must lie within live
-    /// blocks; a leaf is refused, a view has nothing to launch.
-    bool launch(const tensor::tensor& t, stream s) noexcept;
+    /// blocks; a leaf is refused, a view has nothing to launch. It reads its sources and writes itself:
+    /// row by row where rows lie apart and are 64 at most, else from the first byte to the last.
+    bool launch(const tensor::tensor& t, stream s, std::string_view called = {}) noexcept;
+
+    /// Any other work: it takes `duration` on the stream and touches what `also_touches` then says of it.
+    bool work(stream s, nanoseconds duration, std::string_view called = {}) noexcept;
+    /// The work given to `s` last also touches these bytes: of the device, or of the host. False after a race.
+    bool also_touches(stream s, const void* p, std::size_t bytes, access a, std::string_view called = {}) noexcept;
+    /// The host touches these bytes of its own memory now. False after a race.
+    bool host_touches(const void* p, std::size_t bytes, access a, std::string_view called = {}) noexcept;
+    /// These bytes of the host begin a new life: what was known of them is forgotten.
+    void forget_host(const void* p, std::size_t bytes) noexcept;
+    /// Where the simulator itself, or an emulated kernel, may touch device memory; nullptr, after a report under
+    /// `c`, unless the bytes lie within one live block.
+    [[nodiscard]] void* shadow_of(call c, const void* device, std::size_t bytes) noexcept;
+    /// True for an address within the device's range, live or not.
+    [[nodiscard]] bool owns(const void* p) const noexcept;
+
+    /// What `s` is given from now on is kept and not done, until the capture ends. Meanwhile this device refuses what
+    /// CUDA refuses in its global mode, to allocate, free, query and wait, and stream-ordered memory too, which is not
+    /// modelled there. The text advises to reserve first, and the capture stays usable. False for the default stream.
+    bool begin_capture(stream s) noexcept;
+    /// `captured::none` when `s` captures nothing.
+    [[nodiscard]] captured end_capture(stream s) noexcept;
+    [[nodiscard]] bool captures() const noexcept;
+    /// Does what was captured, in order, on `s`; one launch's cost to the host.
+    bool launch(captured graph, stream s) noexcept;
+    void destroy(captured graph) noexcept;
+
+    /// Of several faults at a call each is asked in turn. They stay until `clear_faults`.
+    void inject(const fault& f);
+    void clear_faults() noexcept;
+    /// Refuses to hold more bytes than that, whatever `available_bytes` says; `too_many`: the capacity alone.
+    void refuse_beyond(std::size_t bytes) noexcept;
+    /// The process ends and the driver goes first: from now on every call fails quietly, and counts no error.
+    void unload() noexcept;
+    [[nodiscard]] bool unloaded() const noexcept;
+    /// The code of the fault that the last failing call met; 0 where it met none.
+    [[nodiscard]] int last_fault() const noexcept;
 
     /// The host's clock; it starts at 0.
-    [[nodiscard]] nanoseconds now() const noexcept { return host_; }
-    [[nodiscard]] const cost_profile& cost() const noexcept { return cost_; }
+    [[nodiscard]] nanoseconds now() const noexcept;
+    [[nodiscard]] const cost_profile& cost() const noexcept;
     [[nodiscard]] sim_usage usage() const noexcept;
+    [[nodiscard]] sim_host& host() const noexcept;
 
-    /// Called with one line for every misuse from now on; nullptr for none.
+    /// Called with one line for every misuse and every race from now on; nullptr for none.
     void report_to(reporter r, void* context) noexcept;
-    /// The line of the last misuse; empty if there was none. Valid until the next.
-    [[nodiscard]] std::string_view last_error() const noexcept { return last_error_.data(); }
+    /// The line of the last misuse, race or fault; empty if there was none. Valid until the next.
+    [[nodiscard]] std::string_view last_error() const noexcept;
 
 private:
-    // One sparse file, mapped without access at the addresses that are handed out, and writable at others.
-    class memory {
-    public:
-        explicit memory(std::size_t bytes);
-        memory(const memory&) = delete;
-        memory& operator=(const memory&) = delete;
-        ~memory();
-        [[nodiscard]] bool touches(const void* p, std::size_t bytes) const noexcept;
-        [[nodiscard]] void* address(std::size_t offset) const noexcept { return device_ + offset; }
-        /// Beyond every block for a pointer that is not of the device.
-        [[nodiscard]] std::size_t offset(const void* p) const noexcept;
-        [[nodiscard]] void* writable(std::size_t offset) const noexcept { return shadow_ + offset; }
-        void discard(std::size_t offset, std::size_t bytes) noexcept;
-
-    private:
-        std::size_t bytes_;
-        std::byte* device_ = nullptr;
-        std::byte* shadow_ = nullptr;
-    };
-    struct stream_state {
-        nanoseconds ready = 0;  // through with all that it was given
-        bool open = true;
-    };
-    struct event_state {
-        nanoseconds at = 0;            // complete from then on
-        std::uint32_t generation = 1;  // grows when the event dies, so that its handle fits no later one
-        std::uint32_t next_idle = 0;
-    };
-
-    void enter(call c) noexcept { ++usage_.calls[static_cast<std::size_t>(c)]; }
-    [[gnu::format(printf, 3, 4)]] bool refuse(call c, const char* format, ...) noexcept;
-    [[nodiscard]] stream_state* known(call c, stream s) noexcept;
-    [[nodiscard]] event_state* known(call c, event e) noexcept;
-    /// Where the simulator may touch those bytes; nullptr, after a report, unless they lie within one live block.
-    [[nodiscard]] void* writable(call c, const void* device, std::size_t bytes) noexcept;
-    [[nodiscard]] bool is_host(call c, const void* host, std::size_t bytes) noexcept;
-    void issue(stream_state& s, nanoseconds host_cost, nanoseconds duration) noexcept;
-    void hold_until(nanoseconds t) noexcept;
-
-    cost_profile cost_;
-    address_space space_;
-    memory memory_;
-    nanoseconds host_ = 0;
-    std::vector<stream_state> streams_{1};  // by number
-    std::vector<event_state> events_;       // by the low half of the handle, less one
-    std::uint32_t idle_event_ = 0;          // first of a list by number, 0 ends it
-    sim_usage usage_;
-    reporter reporter_ = nullptr;
-    void* reporter_context_ = nullptr;
-    std::array<char, 192> last_error_{};
+    class state;
+    std::unique_ptr<sim_host> own_host_;  // of a device that is alone
+    std::unique_ptr<state> state_;
 };
 
-static_assert(tensor::device_backend<sim_device>);
+static_assert(tensor::device_backend<sim_device> && tensor::checks_order<sim_device>);
 
 }  // namespace alloclab::device

@@ -12,10 +12,9 @@
 #include <cstdint>
 #include <cstring>
 
-namespace alloclab::device {
+#include "alloclab/device/handles.hpp"
 
-/// A backend's event by value, 8 bytes so that a CUDA handle fits as well. `none` is what creation answers on failure.
-enum class event : std::uint64_t { none = 0 };
+namespace alloclab::device {
 
 /// Which fields of an extra have been written: all of them, at birth.
 struct all_fields {

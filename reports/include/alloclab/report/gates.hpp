@@ -72,7 +72,7 @@ struct gate_report {
 
 /// Compares cell by cell: the same workload, strategy and parameters. Without gates, every metric of the base as far as
 /// it can be compared. `lenient`: a whole cell may be missing in one of them. Throws not_comparable where the two were
-/// written by different programs. n log n in cells and samples.
+/// written by different programs, or measured on different devices. n log n in cells and samples.
 [[nodiscard]] gate_report judge(const result_file& base, const result_file& next, const std::vector<gate>& gates,
                                 bool lenient = false);
 gate_report judge(result_file&&, const result_file&, const std::vector<gate>&, bool = false) = delete;

@@ -15,8 +15,9 @@ namespace alloclab::report {
 /// taken to be from a machine of its own. A merged run may be merged again. What is deterministic and yet differs is
 /// kept at their highest, with a warning; shards that are missing are named in plan.unmet, and plan.shard then
 /// lists those that are there, "1,3/8". Throws bad_results, which names two runs, when they describe a strategy or a
-/// workload differently, differ in build, compiler or version, are shards of different sweeps, or hold one and the same
-/// sample; when there are none; and when one run has two samples of one cell in one block. n log n in the samples.
+/// workload differently, differ in build, compiler, version or device, are shards of different sweeps, or hold one and
+/// the same sample; when there are none; and when one run has two samples of one cell in one block. n log n in the
+/// samples.
 [[nodiscard]] run merge(std::vector<std::pair<std::string, run>> inputs);
 
 }  // namespace alloclab::report

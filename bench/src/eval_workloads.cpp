@@ -84,7 +84,7 @@ public:
         options_.bytes = growing ? 4096 : bytes();
         options_.buffer = buffer_;
         if (growing) options_.growing = growth{};
-        for (int i = 0; i < 5; ++i) build();
+        for (int i = 0; i < 25; ++i) build();
     }
 
     void build() {

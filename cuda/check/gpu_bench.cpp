@@ -184,7 +184,8 @@ void measure_all(double seconds) {
     {
         std::vector<variant> evals;
         extra_strategies<tensor_extra>::for_each([&](auto tag) {
-            for (const std::size_t frames : {1, 2, 4}) add<eval_loop<typename decltype(tag)::type>>(evals, d, frames);
+            for (const std::size_t frames : {1U, 2U, 4U})
+                add<eval_loop<typename decltype(tag)::type>>(evals, d, frames);
         });
         measure(evals, seconds * 2 / 3);
     }

@@ -120,11 +120,14 @@ def instructions(cell: Cell) -> Figures | None:
 
 
 def counts(cell: Cell) -> Figures | None:
-    """The least faults of three processes, since the system takes a page away now and then and has it faulted in again;
-    of all else the most, so that what one process alone leaves behind is seen."""
+    """The least faults of three processes, and of up to eight while all have some, since the system takes a page away now
+    and then and has it faulted in again; of all else the most, so that what one process alone leaves behind is seen."""
     tries = [counters(cell, "--observe") for _ in range(3)]
     if tries[0] is None:
         return None
+    faults = [name for name in tries[0] if name.startswith("faults_per_")]
+    while faults and len(tries) < 8 and min(seen[faults[0]] for seen in tries) > 0:
+        tries.append(counters(cell, "--observe"))
     columns = {"faults": "faults_per_", "source_calls": "source_calls_", "leaked": "leaked",
                "left_after_model": "left_after_model", "reserved_bytes": "reserved_bytes"}
     return {column: (min if column == "faults" else max)(seen[name] for seen in tries)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tidy.py BUILD [FILE...]: clang-tidy 14 over what the build tree compiles of this project, or over the files named, on
-all cores. What lies in the build tree itself is skipped: other people's sources, fetched there.
+all cores. Skipped is what lies in the build tree itself, other people's sources, fetched there; and what nvcc compiles,
+whose options clang-tidy does not take.
 
 Exit: 0 nothing found, 1 something found, 2 no compile_commands.json, 77 clang-tidy 14 is not here.
 """
@@ -33,7 +34,8 @@ def main(build: Path, files: list[str]) -> int:
         print(f"tidy.py: {error}", file=sys.stderr)
         return 2
     fetched = str(build.resolve()) + os.sep
-    files = files or sorted({c["file"] for c in commands if not c["file"].startswith(fetched)})
+    files = files or sorted({c["file"] for c in commands
+                              if not c["file"].startswith(fetched) and not c["file"].endswith(".cu")})
     found = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for said in pool.map(lambda file: tidy(build, file), files):

@@ -45,7 +45,7 @@ nlohmann::json listed_as_json() {
                                  {"decode_tensors", need.tensors}});
     }
     for (const device_profile& d : built_in_devices())
-        all["devices"].push_back({{"name", "sim:" + d.name}, {"capacity", d.capacity}});
+        all["devices"].push_back({{"name", "sim:" + d.name}, {"capacity", d.cost.capacity}});
     return all;
 }
 
@@ -74,7 +74,8 @@ int list(bool as_json) {
                     m.full ? "full shape, metadata only" : "small, computes");
     std::printf("\ndevices\n");
     for (const device_profile& d : built_in_devices())
-        std::printf("  %-24s simulated, %.0f GB\n", ("sim:" + d.name).c_str(), static_cast<double>(d.capacity) / 1e9);
+        std::printf("  %-24s simulated, %.0f GB\n", ("sim:" + d.name).c_str(),
+                    static_cast<double>(d.cost.capacity) / 1e9);
     std::printf("  %-24s simulated, as a calibration of a real one says (cuda/gpu_check.sh)\n", "sim:FILE");
     return ok;
 }

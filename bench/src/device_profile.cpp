@@ -65,14 +65,6 @@ bool is_used(const std::string& op) {
            std::any_of(flow_figures.begin(), flow_figures.end(), of);
 }
 
-/// Device memory of the boards that the built-in profiles stand for, by their data sheets.
-std::size_t capacity_of(const cost_profile& p) {
-    constexpr std::size_t gigabyte = 1'000'000'000;
-    if (p.name == "h200") return 141 * gigabyte;
-    if (p.name == "t4") return 16 * gigabyte;
-    return 80 * gigabyte;
-}
-
 // ---- reading a calibration
 
 struct measured {
@@ -123,7 +115,8 @@ private:
         if (device == object.end() || !device->is_string() || device->get_ref<const std::string&>().empty())
             fail("{\"device\":NAME,\"total\":BYTES,...} in the first line");
         to.name = device->get<std::string>();
-        to.capacity = static_cast<std::size_t>(number(object, "total", "the bytes of the device's memory", 1 << 20));
+        to.cost.capacity =
+            static_cast<std::size_t>(number(object, "total", "the bytes of the device's memory", 1 << 20));
     }
 
     void read_operation(const json& object, measurements& to) const {
@@ -194,7 +187,7 @@ std::string listed(const List& names) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> device_profile::facts() const {
-    std::string figures = text_of("capacity %.17g bytes", static_cast<double>(capacity));
+    std::string figures = text_of("capacity %.17g bytes", static_cast<double>(cost.capacity));
     const auto add = [&](const char* figure, const std::string& value) {
         figures.append(", ").append(figure).append(" ").append(value);
     };
@@ -211,8 +204,7 @@ std::vector<std::pair<std::string, std::string>> device_profile::facts() const {
 
 std::vector<device_profile> built_in_devices() {
     std::vector<device_profile> all;
-    for (const cost_profile& p : device::cost_profiles)
-        all.push_back({.name = std::string(p.name), .capacity = capacity_of(p), .cost = p});
+    for (const cost_profile& p : device::cost_profiles) all.push_back({.name = std::string(p.name), .cost = p});
     return all;
 }
 

@@ -15,9 +15,8 @@
 namespace alloclab::bench {
 
 struct device_profile {
-    std::string name;          ///< of the profile, or of the device that was calibrated
-    std::string file = {};     ///< with the figures; "" for a profile that is built in
-    std::size_t capacity = 0;  ///< bytes
+    std::string name;       ///< of the profile, or of the device that was calibrated
+    std::string file = {};  ///< with the figures; "" for a profile that is built in
     device::cost_profile cost = {};
     std::vector<std::string> defaults = {};  ///< figures that the file lacks, which are those of the default profile
 

@@ -16,10 +16,10 @@ namespace {
 /// Why the model's weights and caches cannot lie on the device, "" when they can.
 std::string lack_of_memory(const eval_options& o) {
     const std::size_t needed = leaf_bytes(tensor::loaded_model(*tensor::find_model(o.model)));
-    if (needed <= o.device.capacity) return "";
+    if (needed <= o.device.cost.capacity) return "";
     std::array<char, 160> text{};
     std::snprintf(text.data(), text.size(), "%.1f GB of weights and caches, the device has %.1f GB",
-                  static_cast<double>(needed) / 1e9, static_cast<double>(o.device.capacity) / 1e9);
+                  static_cast<double>(needed) / 1e9, static_cast<double>(o.device.cost.capacity) / 1e9);
     return text.data();
 }
 

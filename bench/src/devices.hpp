@@ -25,7 +25,7 @@ namespace alloclab::bench {
 /// A simulated device that remembers the first race or misuse.
 class simulated_device : public device::sim_device {
 public:
-    explicit simulated_device(const device_profile& p) : sim_device(p.capacity, p.cost) {
+    explicit simulated_device(const device_profile& p) : sim_device(p.cost.capacity, p.cost) {
         report_to(
             [](std::string_view message, void* self) noexcept {
                 auto& first = static_cast<simulated_device*>(self)->first_;

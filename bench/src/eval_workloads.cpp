@@ -46,7 +46,7 @@ measurement evals(const parameters& p, std::size_t offload) {
                          .reset_context = !p.contains("context") || p.at("context") == "reset",
                          .offload = offload};
     // What computes is small. The device takes twice its size in addresses, of which valgrind has 128 GB in all.
-    options.device.capacity = std::min(options.device.capacity, std::size_t{8} << 30);
+    options.device.cost.capacity = std::min(options.device.cost.capacity, std::size_t{8} << 30);
     measurement made;
     made.parts = std::make_shared<std::map<std::string, double>>();
     made.loop = [=, parts = made.parts](benchmark::State& state) {

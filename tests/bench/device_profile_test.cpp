@@ -64,7 +64,7 @@ TEST(device_profile_test, every_built_in_profile_is_found_by_its_name) {
         EXPECT_EQ(found.name, each.name);
         EXPECT_EQ(found.cost.name, each.name);
         EXPECT_THAT(found.file, IsEmpty());
-        EXPECT_GE(found.capacity, 1'000'000'000u);
+        EXPECT_GE(found.cost.capacity, 1'000'000'000u);
     }
     EXPECT_EQ(find_device("sim:default").cost.launch, cost_profile{}.launch);
 }
@@ -103,7 +103,7 @@ TEST(device_profile_test, each_figure_comes_from_its_operation_at_the_fewest_byt
                      tail};
     const device_profile p = find_device(file.words());
     EXPECT_EQ(p.name, "NVIDIA T-1");
-    EXPECT_EQ(p.capacity, 16'000'000'000u);
+    EXPECT_EQ(p.cost.capacity, 16'000'000'000u);
     EXPECT_THAT(p.defaults, IsEmpty());
     const cost_profile& c = p.cost;
     EXPECT_EQ(c.allocate, 100'100);
@@ -147,7 +147,7 @@ TEST(device_profile_test, the_facts_name_the_device_and_differ_with_every_figure
     other.cost.flops *= 1.01;
     EXPECT_NE(other.facts()[1], p.facts()[1]);
     other = p;
-    other.capacity += 1;
+    other.cost.capacity += 1;
     EXPECT_NE(other.facts()[1], p.facts()[1]);
 }
 

@@ -1,8 +1,6 @@
 // tensor_values: the memory of results, and how far two of them are apart.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +8,7 @@
 
 #include "alloclab/tensor/kernels.hpp"
 #include "alloclab/tensor/tensor.hpp"
+#include "compare.hpp"
 
 namespace alloclab::device {
 
@@ -49,20 +48,7 @@ private:
     std::vector<std::byte> before_;
 };
 
-/// The largest of |a - b| / (1 + |b|); infinite where one is a number and the other is not.
-inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
-    double most = a.size() == b.size() ? 0 : HUGE_VAL;
-    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-        const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]),
-                     d = std::abs(x - y) / (1 + std::abs(y));
-        most = std::isnan(d) ? HUGE_VAL : std::max(most, d);
-    }
-    return most;
-}
-
-inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
-}
+using check::distance;
+using check::same_bits;
 
 }  // namespace alloclab::device

@@ -41,6 +41,8 @@ struct cost_profile {
     double memory_bytes = 3.35e12;  // H100 SXM data sheet: 3.35 TB/s
     double flops = 67e12;           // H100 SXM data sheet: 67 TFLOP/s in FP32 without tensor cores
 
+    std::size_t capacity = 80'000'000'000;  ///< bytes of memory; H100 SXM data sheet: 80 GB
+
     [[nodiscard]] constexpr nanoseconds allocate_time(std::size_t bytes) const noexcept {
         const std::size_t above = bytes > allocate_flat ? bytes - allocate_flat : 0;
         return allocate + whole(static_cast<double>(above) / (1 << 20) * static_cast<double>(allocate_per_mib));
@@ -77,15 +79,17 @@ namespace profiles {
 constexpr cost_profile h200() noexcept {
     cost_profile p;
     p.name = "h200";
-    p.memory_bytes = 4.8e12;  // H200 SXM data sheet: 4.8 TB/s; FP32 and PCIe are the H100's
+    p.capacity = 141'000'000'000;  // H200 SXM data sheet: 141 GB
+    p.memory_bytes = 4.8e12;       // H200 SXM data sheet: 4.8 TB/s; FP32 and PCIe are the H100's
     return p;
 }
 constexpr cost_profile t4() noexcept {
     cost_profile p;
     p.name = "t4";
-    p.copy_bytes = 15.75e9;  // PCIe 3.0 x16, one direction; Tesla T4 data sheet: 32 GB/s both directions
-    p.memory_bytes = 320e9;  // Tesla T4 data sheet: more than 320 GB/s
-    p.flops = 8.1e12;        // Tesla T4 data sheet: 8.1 TFLOP/s in FP32
+    p.capacity = 16'000'000'000;  // Tesla T4 data sheet: 16 GB
+    p.copy_bytes = 15.75e9;       // PCIe 3.0 x16, one direction; Tesla T4 data sheet: 32 GB/s both directions
+    p.memory_bytes = 320e9;       // Tesla T4 data sheet: more than 320 GB/s
+    p.flops = 8.1e12;             // Tesla T4 data sheet: 8.1 TFLOP/s in FP32
     return p;
 }
 
